@@ -1,0 +1,10 @@
+//! warpfault: incident triage for GPU crashes, in a terminal.
+//!
+//! The rooms, from the ground up. A room may use those above it in this list, never one below
+//! (`tests/it/architecture.rs` holds this):
+
+pub mod error;
+
+pub mod arith;
+pub mod kernel;
+pub mod read;

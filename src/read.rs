@@ -1,0 +1,3 @@
+//! Bytes to events, one file a producer; knows nothing of verdicts.
+
+pub mod event;
