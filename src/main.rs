@@ -1,1 +1,3 @@
+//! The command: parses arguments, dispatches, maps an error's kind to the exit status.
+
 fn main() {}

@@ -154,7 +154,7 @@ pub enum Data {
     /// An abort with its reason: glibc's heap check, pure virtual, `terminate called`.
     Abort(Abort),
     /// A record of compute-sanitizer or cuda-memcheck.
-    Sanitizer(SanitizerRecord),
+    Sanitizer(Box<SanitizerRecord>),
     /// The tail of a sanitizer report.
     SanitizerSummary(SanitizerSummary),
     /// An NVIDIA driver line with an Xid.

@@ -1,0 +1,19 @@
+//! The list of producers: who wants which lines, in the order in which they are asked.
+//!
+//! In: nothing. Out: [`PRODUCERS`]. Adding a producer is one file and one row here.
+
+use super::lines::{Cx, Line, Taken};
+
+/// A reader of one producer's lines.
+#[derive(Debug)]
+pub struct Producer {
+    /// Name, as the documentation calls it.
+    pub name: &'static str,
+    /// Strings of which at least one stands in every line that it wants.
+    pub literals: &'static [&'static str],
+    /// Reads a line, its prefixes stripped.
+    pub read: fn(&Line<'_>, &mut Cx<'_>) -> Taken,
+}
+
+/// Every producer, in the order in which a line is offered to them. At most 64.
+pub static PRODUCERS: &[Producer] = &[];
