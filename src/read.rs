@@ -5,10 +5,12 @@
 //! prefixes and go to the producers whose literals they hold. It leaves alone what an event means for the incident.
 
 pub mod event;
+pub mod exception;
 pub mod lines;
 pub mod prefilter;
 pub mod prefix;
 pub mod producers;
+pub mod traceback;
 
 pub use lines::{Cx, Line, Stream, Taken};
 pub use prefilter::{Candidate, candidates, literals};
