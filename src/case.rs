@@ -1,0 +1,113 @@
+//! The incident: append-only evidence with provenance.
+//!
+//! In: events, and what was derived from them. Out: [`Case`], which the verdict reads. No provenance, no evidence
+//! (law 2). It leaves conclusions to the verdict.
+
+pub mod evidence;
+
+pub use evidence::{Derived, Evidence, EvidenceId, Fact, Provenance};
+
+use crate::read::event::{Data, Event, InputId};
+use crate::source::InputKind;
+
+/// What is known about an input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputMeta {
+    /// Name to show.
+    pub path: String,
+    /// What it is.
+    pub kind: InputKind,
+    /// Size in bytes, as stored.
+    pub bytes: u64,
+    /// Lines, 0 in inputs that have none.
+    pub lines: u64,
+    /// True where only a part was read.
+    pub truncated: bool,
+}
+
+/// An incident.
+#[derive(Debug, Clone, Default)]
+pub struct Case {
+    inputs: Vec<InputMeta>,
+    evidence: Vec<Evidence>,
+    notes: Vec<Note>,
+}
+
+/// A sentence about what the tool could not use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// `warning` or `info`.
+    pub severity: &'static str,
+    /// The sentence.
+    pub message: String,
+}
+
+impl Case {
+    /// Adds an input; its id is its position.
+    pub fn add_input(&mut self, input: InputMeta) -> InputId {
+        let id = InputId(u32::try_from(self.inputs.len()).unwrap_or(u32::MAX));
+        self.inputs.push(input);
+        id
+    }
+
+    /// Adds an event as evidence of its own span.
+    pub fn add_event(&mut self, event: Event) -> EvidenceId {
+        self.push(Provenance::Span(event.span), Fact::Event(Box::new(event)))
+    }
+
+    /// Adds what follows from other evidence.
+    pub fn derive(&mut self, from: Vec<EvidenceId>, derived: Derived) -> EvidenceId {
+        self.push(Provenance::Derived(from), Fact::Derived(Box::new(derived)))
+    }
+
+    /// Adds a note about what could not be used.
+    pub fn note(&mut self, severity: &'static str, message: impl Into<String>) {
+        self.notes.push(Note { severity, message: message.into() });
+    }
+
+    fn push(&mut self, provenance: Provenance, fact: Fact) -> EvidenceId {
+        let id = EvidenceId(u32::try_from(self.evidence.len() + 1).unwrap_or(u32::MAX));
+        self.evidence.push(Evidence { id, provenance, fact });
+        id
+    }
+
+    /// Inputs in order.
+    #[must_use]
+    pub fn inputs(&self) -> &[InputMeta] {
+        &self.inputs
+    }
+
+    /// Evidence in order.
+    #[must_use]
+    pub fn evidence(&self) -> &[Evidence] {
+        &self.evidence
+    }
+
+    /// Notes in order.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// The evidence with this id.
+    #[must_use]
+    pub fn get(&self, id: EvidenceId) -> Option<&Evidence> {
+        self.evidence.get((id.0 as usize).checked_sub(1)?)
+    }
+
+    /// The events with their ids, in order.
+    pub fn events(&self) -> impl Iterator<Item = (EvidenceId, &Event)> {
+        self.evidence.iter().filter_map(|evidence| match &evidence.fact {
+            Fact::Event(event) => Some((evidence.id, &**event)),
+            Fact::Derived(_) => None,
+        })
+    }
+
+    /// The events of which `pick` makes something.
+    pub fn pick<'a, T: 'a>(
+        &'a self,
+        pick: impl Fn(&'a Data) -> Option<T> + 'a,
+    ) -> impl Iterator<Item = (EvidenceId, &'a Event, T)> + 'a {
+        self.events().filter_map(move |(id, event)| pick(&event.data).map(|found| (id, event, found)))
+    }
+}

@@ -1,0 +1,211 @@
+//! Evidence to failures: what each event alone says that went wrong.
+//!
+//! In: a case. Out: failures in the order of the evidence, repetitions of one statement folded. It leaves roles to
+//! `roles`; here a watchdog that relays error 700 is a failure of class `illegal_address` that says who relays it.
+
+mod gpu;
+mod host;
+mod ranks;
+
+use std::collections::HashMap;
+
+use crate::case::{Case, EvidenceId};
+use crate::read::event::{Data, Event, Messenger};
+use crate::tables::cause::CauseKind;
+use crate::tables::class::FailureClass;
+
+use super::failure::{Code, Failure, Moment, Role, Weight};
+
+/// What an event alone says.
+#[derive(Debug, Clone)]
+pub(super) struct Claim {
+    class: FailureClass,
+    weight: Weight,
+    code: Option<Code>,
+    relayed_by: Option<Messenger>,
+    names_cause: Option<CauseKind>,
+    why: &'static str,
+}
+
+impl Claim {
+    fn new(class: FailureClass, weight: Weight, why: &'static str) -> Self {
+        Self { class, weight, code: None, relayed_by: None, names_cause: None, why }
+    }
+
+    fn direct(class: FailureClass, why: &'static str) -> Self {
+        Self::new(class, Weight::Direct, why)
+    }
+
+    fn code(mut self, domain: &'static str, number: Option<i64>, name: Option<String>) -> Self {
+        self.code = Some(Code { domain, number, name });
+        self
+    }
+
+    fn relayed(mut self, by: Option<Messenger>) -> Self {
+        self.relayed_by = by;
+        self
+    }
+
+    fn cause(mut self, cause: Option<CauseKind>) -> Self {
+        self.names_cause = cause;
+        self
+    }
+}
+
+/// Every failure that the events of `case` tell of.
+#[must_use]
+pub fn collect(case: &Case) -> Vec<Failure> {
+    let mut failures: Vec<Failure> = Vec::new();
+    let mut seen: HashMap<Key, usize> = HashMap::new();
+    for (id, event) in case.events() {
+        let Some(claim) = claim(event, case) else { continue };
+        let key = Key::of(event, &claim);
+        match seen.get(&key).and_then(|&at| failures.get_mut(at)) {
+            Some(known) => fold(known, id, event),
+            None => {
+                seen.insert(key, failures.len());
+                failures.push(failure(id, event, claim));
+            }
+        }
+    }
+    failures
+}
+
+fn claim(event: &Event, case: &Case) -> Option<Claim> {
+    match &event.data {
+        Data::Status(status) => gpu::status(status),
+        Data::Library(status) => gpu::library(status),
+        Data::GpuOutOfMemory(_) => {
+            Some(Claim::direct(FailureClass::GpuOom, "an allocator ran out of GPU memory").cause(Some(CauseKind::GpuMemory)))
+        }
+        Data::DeviceAssert(assert) => Some(gpu::device_assert(assert)),
+        Data::Sanitizer(record) => gpu::sanitizer(record),
+        Data::FaultingLaunch(launch) => gpu::faulting_launch(launch),
+        Data::Launch(refused) => Some(gpu::refused(refused)),
+        Data::Compile(_) => Some(Claim::direct(FailureClass::CompileError, "a compiler stopped with an error")),
+        Data::Xid(xid) => gpu::xid(xid),
+        Data::DriverFault(fault) => Some(gpu::driver_fault(fault)),
+        Data::Traceback(traceback) => host::traceback(traceback),
+        Data::Exception(exception) => host::exception(exception),
+        Data::Signal(signal) => host::signal(signal),
+        Data::Abort(abort) => host::abort(abort),
+        Data::KernelSegfault(_) => {
+            Some(Claim::direct(FailureClass::Segfault, "the kernel reports a segmentation fault").code("signal", Some(11), Some("SIGSEGV".to_owned())))
+        }
+        Data::OomKill(_) => {
+            Some(Claim::direct(FailureClass::HostOom, "the kernel killed a process for memory").cause(Some(CauseKind::HostMemory)))
+        }
+        Data::Exit(exit) => host::exit(exit),
+        Data::Nccl(line) => ranks::nccl(line),
+        Data::NcclResult(result) => ranks::nccl_result(result),
+        Data::CollectiveTimeout(_) => {
+            Some(Claim::new(FailureClass::Nccl, Weight::Waiting, "a rank waited for a collective until its time limit"))
+        }
+        Data::CollectiveMismatch(mismatch) => Some(ranks::mismatch(mismatch)),
+        Data::PeerLost(lost) => Some(ranks::peer_lost(lost)),
+        Data::Unknown(_) => Some(Claim::new(FailureClass::Undecided, Weight::Hint, "a line says that something failed")),
+        Data::Signature(signature) => FailureClass::from_name(&signature.class)
+            .map(|class| Claim::direct(class, "a site's own signature matched")),
+        Data::SanitizerSummary(_)
+        | Data::WorkStatus(_)
+        | Data::NativeFrames(_)
+        | Data::Cleanup(_)
+        | Data::Advice(_)
+        | Data::Command(_)
+        | Data::Environment(_)
+        | Data::Shape(_)
+        | Data::LaunchMention(_)
+        | Data::Graph(_) => None,
+    }
+    .filter(|_| !ignorable(event, case))
+}
+
+/// Lines that name an error without reporting one of this job.
+fn ignorable(event: &Event, _case: &Case) -> bool {
+    matches!(&event.data, Data::Traceback(traceback) if traceback.ignored && traceback.exception.is_none())
+}
+
+/// What makes two statements the same one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    class: FailureClass,
+    rank: Option<u32>,
+    weight: u8,
+    relayed_by: Option<Messenger>,
+    number: Option<i64>,
+    kind: std::mem::Discriminant<Data>,
+    input: u32,
+}
+
+impl Key {
+    fn of(event: &Event, claim: &Claim) -> Self {
+        Self {
+            class: claim.class,
+            rank: event.origin.rank,
+            weight: claim.weight as u8,
+            relayed_by: claim.relayed_by,
+            number: claim.code.as_ref().and_then(|code| code.number),
+            kind: std::mem::discriminant(&event.data),
+            input: event.span.input.0,
+        }
+    }
+}
+
+/// Evidence that one failure lists: enough to show, the rest is counted by its events.
+const EVIDENCE_LIMIT: usize = 16;
+
+fn fold(known: &mut Failure, id: EvidenceId, event: &Event) {
+    if known.evidence.len() < EVIDENCE_LIMIT {
+        known.evidence.push(id);
+    }
+    known.pid = known.pid.or_else(|| pid_of(event));
+}
+
+fn failure(id: EvidenceId, event: &Event, claim: Claim) -> Failure {
+    Failure {
+        class: claim.class,
+        role: Role::Cascade,
+        weight: claim.weight,
+        rank: rank_of(event),
+        pid: pid_of(event),
+        process: process_of(event),
+        at: moment(event),
+        evidence: vec![id],
+        code: claim.code,
+        relayed_by: claim.relayed_by,
+        names_cause: claim.names_cause,
+        why: claim.why.to_owned(),
+    }
+}
+
+/// When an event was printed.
+pub(super) fn moment(event: &Event) -> Moment {
+    Moment { input: event.span.input, line: event.span.line, stamp: event.origin.time.clone() }
+}
+
+fn rank_of(event: &Event) -> Option<u32> {
+    match &event.data {
+        Data::Exit(exit) => exit.rank.or(event.origin.rank).or(exit.local_rank),
+        _ => event.origin.rank,
+    }
+}
+
+fn pid_of(event: &Event) -> Option<u32> {
+    match &event.data {
+        Data::Xid(xid) => xid.pid,
+        Data::KernelSegfault(fault) => fault.pid,
+        Data::OomKill(kill) => kill.pid,
+        Data::Exit(exit) => exit.pid,
+        Data::Signal(signal) => signal.pid.or(event.origin.pid),
+        _ => event.origin.pid,
+    }
+}
+
+fn process_of(event: &Event) -> Option<String> {
+    match &event.data {
+        Data::Xid(xid) => xid.process.clone(),
+        Data::KernelSegfault(fault) => Some(fault.comm.clone()),
+        Data::OomKill(kill) => kill.process.clone(),
+        _ => event.origin.process.clone(),
+    }
+}

@@ -1,0 +1,162 @@
+//! What host processes say: Python exceptions, signals, aborts, exit codes.
+//!
+//! In: the typed event. Out: a claim. It leaves alone whether a launcher's word is clean-up: that needs the other events.
+
+use crate::read::event::{
+    Abort, AbortReason, Exception, ExitReporter, FatalSignal, Messenger, ProcessExit, SignalReporter, Traceback,
+};
+use crate::tables::cause::CauseKind;
+use crate::tables::class::FailureClass;
+
+use super::super::failure::Weight;
+use super::Claim;
+
+/// A traceback that ends in an exception.
+pub fn traceback(traceback: &Traceback) -> Option<Claim> {
+    exception(traceback.exception.as_ref()?)
+}
+
+/// What kind of statement a Python exception is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    /// A program error of its own.
+    Program,
+    /// A launcher, a pool or an interrupted process.
+    Launcher,
+    /// A peer or child is gone.
+    PeerGone,
+    /// Collectives.
+    Collective,
+    /// Nothing wrong (`SystemExit: 0`, a warning).
+    Nothing,
+}
+
+/// An exception line.
+pub fn exception(exception: &Exception) -> Option<Claim> {
+    match says(exception) {
+        Says::Nothing => None,
+        Says::Program => Some(Claim::new(FailureClass::PythonError, Weight::Program, "a Python exception ended the program")),
+        Says::Launcher => Some(
+            Claim::new(FailureClass::PythonError, Weight::Hint, "a launcher reports that a process of its failed")
+                .relayed(Some(Messenger::Launcher)),
+        ),
+        Says::PeerGone => Some(Claim::new(FailureClass::PythonError, Weight::Hint, "a connection to another process broke")),
+        Says::Collective => Some(Claim::new(FailureClass::Nccl, Weight::Waiting, "a collective call failed")),
+    }
+}
+
+fn says(exception: &Exception) -> Says {
+    let name = exception.kind.rsplit('.').next().unwrap_or("");
+    let message = exception.message.as_str();
+    if name.ends_with("Warning") || name == "SystemExit" && matches!(message.trim(), "0" | "") {
+        return Says::Nothing;
+    }
+    let launcher = [
+        "ChildFailedError", "ProcessRaisedException", "ProcessExitedException", "SignalException", "CalledProcessError",
+        "KeyboardInterrupt", "SystemExit", "RayTaskError", "RayActorError", "ActorDiedError", "WorkerCrashedError",
+        "EngineDeadError", "AsyncEngineDeadError", "BrokenProcessPool", "TerminatedWorkerError", "WorkerDiedError",
+        "MQEngineDeadError", "RayChannelError", "TaskCancelledError", "CancelledError", "HTTPException",
+    ];
+    if launcher.contains(&name) {
+        return Says::Launcher;
+    }
+    let launcher_text = [
+        "Engine core initialization failed", "Engine process failed", "Engine loop has died", "worker died", "Worker failed with error",
+        "DataLoader worker", "one or more of the workers", "EngineCore encountered an issue", "background loop has errored",
+        "Task finished unexpectedly", "Cancelled by", "exited unexpectedly", "processes failed", "Process group watchdog",
+    ];
+    if launcher_text.iter().any(|text| message.contains(text)) {
+        return Says::Launcher;
+    }
+    if name.starts_with("Dist") || message.contains("NCCL") || message.contains("ProcessGroup") || message.contains("process group") {
+        return Says::Collective;
+    }
+    let gone = ["ConnectionResetError", "BrokenPipeError", "EOFError", "ConnectionRefusedError", "ConnectionAbortedError", "Empty", "IncompleteReadError"];
+    let gone_text = ["Connection closed by peer", "Connection reset by peer", "Broken pipe", "Socket Timeout"];
+    if gone.contains(&name) || gone_text.iter().any(|text| message.contains(text)) {
+        return Says::PeerGone;
+    }
+    Says::Program
+}
+
+/// A fatal signal.
+pub fn signal(signal: &FatalSignal) -> Option<Claim> {
+    let direct = !matches!(signal.reporter, Some(SignalReporter::Shell) | None);
+    let weight = if direct { Weight::Direct } else { Weight::Exit };
+    let (class, cause) = signal_class(signal.signal)?;
+    let weight = if matches!(signal.signal, 6 | 9 | 15) { Weight::Exit } else { weight };
+    Some(
+        Claim::new(class, weight, "a process got a fatal signal")
+            .code("signal", Some(i64::from(signal.signal)), signal_name(signal.signal).map(str::to_owned))
+            .cause(cause),
+    )
+}
+
+/// Class of a host signal.
+pub fn signal_class(signal: u32) -> Option<(FailureClass, Option<CauseKind>)> {
+    Some(match signal {
+        11 => (FailureClass::Segfault, None),
+        7 => (FailureClass::Segfault, None),
+        4 | 8 => (FailureClass::Abort, None),
+        6 => (FailureClass::Abort, None),
+        9 | 15 => (FailureClass::Killed, None),
+        _ => return None,
+    })
+}
+
+/// Name of a signal.
+#[must_use]
+pub fn signal_name(signal: u32) -> Option<&'static str> {
+    Some(match signal {
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        15 => "SIGTERM",
+        2 => "SIGINT",
+        _ => return None,
+    })
+}
+
+/// An abort with its reason.
+pub fn abort(abort: &Abort) -> Option<Claim> {
+    let (weight, cause) = match abort.reason {
+        AbortReason::Heap => (Weight::Direct, Some(CauseKind::HeapCorruption)),
+        AbortReason::Stack => (Weight::Direct, Some(CauseKind::StackOverflow)),
+        AbortReason::PureVirtual => (Weight::Program, None),
+        // `terminate called` and a failed host check end a process for a reason that stands elsewhere more often than not.
+        AbortReason::Terminate | AbortReason::HostAssert | AbortReason::Bare => (Weight::Exit, None),
+    };
+    Some(
+        Claim::new(FailureClass::Abort, weight, "a process aborted")
+            .code("signal", Some(6), Some("SIGABRT".to_owned()))
+            .cause(cause),
+    )
+}
+
+/// The end of a process, as somebody else reports it.
+pub fn exit(exit: &ProcessExit) -> Option<Claim> {
+    let signal = exit.signal.or_else(|| {
+        let code = exit.code?;
+        u32::try_from(if code < 0 { -code } else { code - 128 }).ok()
+    });
+    if let Some((class, cause)) = signal.and_then(signal_class) {
+        let weight = if matches!(class, FailureClass::Killed) { Weight::Hint } else { Weight::Exit };
+        return Some(
+            Claim::new(class, weight, "a launcher reports the signal")
+                .code("signal", signal.map(i64::from), signal.and_then(signal_name).map(str::to_owned))
+                .relayed(matches!(exit.reporter, ExitReporter::Elastic | ExitReporter::ElasticReport).then_some(Messenger::Launcher))
+                .cause(cause),
+        );
+    }
+    match exit.code {
+        None | Some(0) => None,
+        Some(code) => Some(
+            Claim::new(FailureClass::Undecided, Weight::Hint, "a process ended with a non-zero status")
+                .code("exit", Some(code), None)
+                .relayed(Some(Messenger::Launcher)),
+        ),
+    }
+}

@@ -1,0 +1,98 @@
+//! Who failed first, who only reports it, and what was clean-up.
+//!
+//! In: failures in the order of the evidence. Out: the same with roles, the root first. The rules are those of
+//! formats.md 2.7: the earliest failure that speaks for itself wins, messengers are demoted and say so. It leaves causes
+//! alone.
+
+use crate::read::event::Messenger;
+use crate::tables::class::FailureClass;
+
+use super::failure::{Failure, Role, Weight};
+
+/// Gives each failure its role and moves the root to the front. Returns false where nothing failed.
+pub fn assign(failures: &mut Vec<Failure>) -> bool {
+    let Some(root) = choose(failures) else { return false };
+    let mut root = failures.remove(root);
+    root.role = Role::Root;
+    for failure in failures.iter_mut() {
+        let (role, why) = role_beside(failure, &root);
+        failure.role = role;
+        if let Some(why) = why {
+            failure.why = why;
+        }
+    }
+    failures.sort_by_key(|failure| failure.role);
+    failures.insert(0, root);
+    true
+}
+
+/// Position of the first failure.
+fn choose(failures: &[Failure]) -> Option<usize> {
+    // Hardware that broke explains whatever the programs on it print, whenever they print it.
+    if let Some(at) = earliest(failures, |f| f.class == FailureClass::Hardware && f.weight == Weight::Direct) {
+        return Some(at);
+    }
+    let steps: [&dyn Fn(&Failure) -> bool; 8] = [
+        &|f| f.weight == Weight::Direct && f.relayed_by.is_none() && f.class != FailureClass::Undecided,
+        &|f| f.weight == Weight::Direct && f.class != FailureClass::Undecided,
+        &|f| f.weight == Weight::Exit && f.is_xid(),
+        &|f| f.weight == Weight::Exit && f.class == FailureClass::Segfault,
+        &|f| f.weight == Weight::Program,
+        &|f| f.weight == Weight::Waiting,
+        &|f| f.weight == Weight::Exit,
+        &|_| true,
+    ];
+    for step in steps {
+        if let Some(at) = earliest(failures, step) {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// Position of the earliest failure for which `wanted` holds.
+fn earliest(failures: &[Failure], wanted: impl Fn(&Failure) -> bool) -> Option<usize> {
+    let mut best: Option<(usize, &Failure)> = None;
+    for (at, failure) in failures.iter().enumerate().filter(|(_, failure)| wanted(failure)) {
+        if best.is_none_or(|(_, known)| failure.at.before(&known.at)) {
+            best = Some((at, failure));
+        }
+    }
+    best.map(|(at, _)| at)
+}
+
+fn role_beside(failure: &Failure, root: &Failure) -> (Role, Option<String>) {
+    if let Some(messenger) = failure.relayed_by
+        && messenger != Messenger::Launcher
+    {
+        return (Role::Messenger, Some(format!("{} reports what happened elsewhere", messenger_name(messenger))));
+    }
+    if failure.relayed_by == Some(Messenger::Launcher) || failure.class == FailureClass::Killed {
+        return (Role::Cleanup, Some("the launcher's word or clean-up after the first failure".to_owned()));
+    }
+    if failure.weight == Weight::Waiting && root.class != FailureClass::Nccl {
+        return (Role::Messenger, Some("waited for the rank that had failed".to_owned()));
+    }
+    if failure.class == root.class && failure.rank == root.rank {
+        return (Role::Messenger, Some("says the same as the first failure".to_owned()));
+    }
+    if failure.weight <= Weight::Exit && failure.class == FailureClass::Abort {
+        return (Role::Cascade, Some("the process aborted after the first failure".to_owned()));
+    }
+    (Role::Cascade, None)
+}
+
+/// Name of a messenger in a sentence.
+#[must_use]
+pub fn messenger_name(messenger: Messenger) -> &'static str {
+    match messenger {
+        Messenger::NcclWatchdog => "the NCCL watchdog",
+        Messenger::Nccl => "NCCL",
+        Messenger::Cublas => "cuBLAS",
+        Messenger::Cudnn => "cuDNN",
+        Messenger::Destructor => "a destructor",
+        Messenger::Allocator => "the allocator",
+        Messenger::Launcher => "the launcher",
+        Messenger::SanitizerEcho => "the sanitizer's API echo",
+    }
+}
