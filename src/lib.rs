@@ -6,5 +6,7 @@
 pub mod error;
 
 pub mod arith;
+pub mod tables;
+
 pub mod kernel;
 pub mod read;

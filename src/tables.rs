@@ -1,0 +1,18 @@
+//! Facts as data: failure classes, causes, CUDA and library status codes, sync points.
+//!
+//! In: nothing; everything is constant. Out: vocabularies ([`FailureClass`], [`CauseKind`]) and look-ups by number, name
+//! or text. It leaves alone which of several facts decides an incident.
+
+pub mod cause;
+pub mod class;
+pub mod cuda_status;
+pub mod library_status;
+pub mod sync_points;
+pub mod sync_source;
+
+pub use cause::CauseKind;
+pub use class::{FailureClass, Family};
+pub use cuda_status::CudaStatus;
+pub use library_status::LibraryCode;
+pub use sync_points::{SyncPoint, sync_point};
+pub use sync_source::{SyncCall, sync_in_source};
