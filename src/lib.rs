@@ -1,12 +1,22 @@
 //! warpfault: incident triage for GPU crashes, in a terminal.
 //!
 //! The rooms, from the ground up. A room may use those above it in this list, never one below
-//! (`tests/it/architecture.rs` holds this):
+//! (`tests/it/architecture.rs` holds this).
 
 pub mod error;
 
 pub mod arith;
 pub mod tables;
 
+pub mod source;
+
 pub mod kernel;
 pub mod read;
+
+pub mod case;
+pub mod verdict;
+
+pub mod report;
+pub mod session;
+
+pub mod cli;

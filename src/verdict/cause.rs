@@ -1,0 +1,67 @@
+//! Why it failed: ranked hypotheses, each with evidence for, against, and what would settle it.
+//!
+//! In: the case, the failures (the root first) and the places. Out: hypotheses, the likeliest first. Each rule stands in a
+//! file of its own and may stay silent: about half of all crash logs never contain their cause (law 3).
+
+mod bounds;
+mod graph;
+mod named;
+
+use crate::case::{Case, EvidenceId};
+use crate::tables::cause::CauseKind;
+use crate::tables::class::FailureClass;
+
+use super::failure::{Certainty, Failure};
+use super::places::Places;
+
+/// An explanation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hypothesis {
+    /// Class that it explains.
+    pub class: FailureClass,
+    /// Cause; none where it says only that the evidence names none.
+    pub cause: Option<CauseKind>,
+    /// How sure.
+    pub certainty: Certainty,
+    /// One sentence.
+    pub summary: String,
+    /// Evidence for it.
+    pub supports: Vec<EvidenceId>,
+    /// Evidence against it.
+    pub against: Vec<EvidenceId>,
+    /// What would settle it.
+    pub would_settle: Vec<String>,
+}
+
+/// What a rule sees.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// The evidence.
+    pub case: &'a Case,
+    /// The failures, the root first.
+    pub failures: &'a [Failure],
+    /// The root.
+    pub root: &'a Failure,
+    /// The two places.
+    pub places: &'a Places,
+}
+
+type Rule = fn(&View<'_>) -> Vec<Hypothesis>;
+
+/// Every rule.
+const RULES: &[Rule] = &[named::rule, bounds::rule, graph::rule];
+
+/// All hypotheses, the likeliest first; of two for one cause the surer stays.
+#[must_use]
+pub fn hypotheses(view: &View<'_>) -> Vec<Hypothesis> {
+    let mut all: Vec<Hypothesis> = Vec::new();
+    for hypothesis in RULES.iter().flat_map(|rule| rule(view)) {
+        match all.iter_mut().find(|known| known.cause == hypothesis.cause) {
+            Some(known) if known.certainty < hypothesis.certainty => *known = hypothesis,
+            Some(_) => {}
+            None => all.push(hypothesis),
+        }
+    }
+    all.sort_by_key(|hypothesis| std::cmp::Reverse(hypothesis.certainty));
+    all
+}

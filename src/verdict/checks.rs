@@ -1,0 +1,129 @@
+//! Checks of the evidence with their three outcomes: holds, fails, or unknown and what would settle it.
+//!
+//! In: the case and the verdict so far. Out: checks with readings. Unknown is shown, never rounded (law 3).
+
+use crate::case::{Case, EvidenceId};
+use crate::read::event::Data;
+use crate::tables::class::FailureClass;
+
+use super::Verdict;
+use super::failure::Role;
+
+/// Outcome of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckStatus {
+    /// It holds.
+    Holds,
+    /// It fails.
+    Fails,
+    /// Nothing tells.
+    Unknown,
+    /// It doesn't apply.
+    Skipped,
+}
+
+/// A check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// Id.
+    pub id: &'static str,
+    /// Title.
+    pub title: &'static str,
+    /// Outcome.
+    pub status: CheckStatus,
+    /// What the outcome means, or what would settle it.
+    pub reading: String,
+    /// Evidence.
+    pub evidence: Vec<EvidenceId>,
+}
+
+/// Runs every check that fits the class.
+#[must_use]
+pub fn run(case: &Case, verdict: &Verdict) -> Vec<Check> {
+    if verdict.class == FailureClass::None {
+        return Vec::new();
+    }
+    let mut checks = Vec::new();
+    checks.extend(sync_point(verdict));
+    checks.extend(messenger(verdict));
+    checks.extend(driver_agrees(case, verdict));
+    checks
+}
+
+fn is_gpu_fault(class: FailureClass) -> bool {
+    matches!(
+        class,
+        FailureClass::IllegalAddress
+            | FailureClass::MisalignedAddress
+            | FailureClass::IllegalInstruction
+            | FailureClass::DeviceAssert
+            | FailureClass::LaunchFailure
+    )
+}
+
+fn sync_point(verdict: &Verdict) -> Option<Check> {
+    if !is_gpu_fault(verdict.class) {
+        return None;
+    }
+    let notice = verdict.places.notice.as_ref();
+    let call = notice.and_then(|notice| notice.call.as_deref()).unwrap_or("the reporting call");
+    let (status, reading) = match notice.and_then(|notice| notice.is_sync_point) {
+        Some(true) => {
+            let why = notice.and_then(|notice| notice.sync_why).unwrap_or("waits for the GPU");
+            (CheckStatus::Holds, format!("{call} {why}: the error was noticed there and happened in an earlier launch"))
+        }
+        Some(false) => (
+            CheckStatus::Fails,
+            format!("{call} does not wait for the GPU by itself: the fault may be near, unless another launch failed before it"),
+        ),
+        None => (
+            CheckStatus::Unknown,
+            "the input names no reporting call; a traceback, or a rerun with CUDA_LAUNCH_BLOCKING=1, would".to_owned(),
+        ),
+    };
+    Some(Check {
+        id: "sync-point",
+        title: "Is the reported place only where it was noticed?",
+        status,
+        reading,
+        evidence: notice.map(|notice| notice.evidence.clone()).unwrap_or_default(),
+    })
+}
+
+fn messenger(verdict: &Verdict) -> Option<Check> {
+    let messengers: Vec<_> = verdict.failures.iter().filter(|failure| failure.role == Role::Messenger).collect();
+    let first = messengers.first()?;
+    Some(Check {
+        id: "messenger",
+        title: "Do other lines only repeat the first failure?",
+        status: CheckStatus::Holds,
+        reading: first.why.clone(),
+        evidence: messengers.iter().filter_map(|failure| failure.evidence.first().copied()).take(8).collect(),
+    })
+}
+
+/// Whether the kernel driver saw a fault of the same process.
+fn driver_agrees(case: &Case, verdict: &Verdict) -> Option<Check> {
+    if !is_gpu_fault(verdict.class) {
+        return None;
+    }
+    let ours: Vec<EvidenceId> = case
+        .pick(|data| match data {
+            Data::Xid(xid) if matches!(xid.xid, 13 | 31) => Some(()),
+            _ => None,
+        })
+        .map(|(id, _, ())| id)
+        .collect();
+    let (status, reading) = if ours.is_empty() {
+        (CheckStatus::Unknown, "no kernel log in the input: add dmesg (or journalctl -k) of the same time to see an Xid")
+    } else {
+        (CheckStatus::Holds, "the kernel driver logged a fault of device code")
+    };
+    Some(Check {
+        id: "driver-log",
+        title: "Does the kernel driver agree?",
+        status,
+        reading: reading.to_owned(),
+        evidence: ours.into_iter().take(8).collect(),
+    })
+}

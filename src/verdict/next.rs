@@ -1,0 +1,220 @@
+//! What would settle the open questions, cheapest first, and what to do meanwhile.
+//!
+//! In: the verdict so far. Out: steps with their whole command and cost, and mitigations. Nothing here is ever run by
+//! itself (law 8); a command is words, never a shell line.
+
+use crate::case::Case;
+use crate::read::event::Data;
+use crate::tables::cause::CauseKind;
+use crate::tables::class::FailureClass;
+
+use super::Verdict;
+
+/// A next step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Next {
+    /// Id.
+    pub id: &'static str,
+    /// Title.
+    pub title: &'static str,
+    /// Command, word by word.
+    pub command: Option<Vec<String>>,
+    /// Cost.
+    pub cost: &'static str,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// A stop-gap, a fix, or how to verify it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mitigation {
+    /// What to do.
+    pub summary: String,
+    /// `stop-gap`, `fix` or `verification`.
+    pub scope: &'static str,
+}
+
+/// Steps for the verdict.
+#[must_use]
+pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
+    let program = program(case);
+    let with = |environment: &[&str]| -> Option<Vec<String>> {
+        let mut words = vec!["env".to_owned()];
+        words.extend(environment.iter().map(|word| (*word).to_owned()));
+        words.extend(program.clone());
+        Some(words)
+    };
+    match verdict.class {
+        FailureClass::IllegalAddress | FailureClass::MisalignedAddress | FailureClass::LaunchFailure => {
+            let mut steps = Vec::new();
+            if verdict.asynchronous != Some(false) {
+                steps.push(launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"])));
+            }
+            if verdict.places.fault.as_ref().is_none_or(|fault| fault.kernel.is_none()) {
+                steps.push(sanitizer(&program, "memcheck"));
+                steps.push(core_dump(with(&[
+                    "CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1",
+                    "CUDA_COREDUMP_SHOW_PROGRESS=1",
+                    "CUDA_COREDUMP_GENERATION_FLAGS=skip_nonrelocated_elf_images,skip_global_memory,skip_shared_memory,skip_local_memory",
+                ])));
+            }
+            steps
+        }
+        FailureClass::IllegalInstruction | FailureClass::NoKernelImage => vec![
+            Next {
+                id: "architectures",
+                title: "Compare the binary's architectures with the GPU",
+                command: Some(vec!["nvidia-smi".into(), "--query-gpu=name,compute_cap,driver_version".into(), "--format=csv".into()]),
+                cost: "none",
+                why: "code that was built for another GPU fails like this; cuobjdump --list-elf LIBRARY names what is in it",
+            },
+            sanitizer(&program, "memcheck"),
+        ],
+        FailureClass::DeviceAssert => vec![
+            launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"])),
+            Next {
+                id: "on-the-cpu",
+                title: "Run the same batch on the CPU",
+                command: None,
+                cost: "slow; one batch is enough",
+                why: "the CPU raises at the very operation and prints the index and the size of the table",
+            },
+        ],
+        FailureClass::Nccl => vec![
+            Next {
+                id: "flight-recorder",
+                title: "Record every collective next time",
+                command: with(&["TORCH_FR_BUFFER_SIZE=2000", "TORCH_NCCL_DUMP_ON_TIMEOUT=1", "NCCL_DEBUG=WARN"]),
+                cost: "small; one file a rank when a time-out comes",
+                why: "the dumps of all ranks name the rank that never came and the line that enqueued the odd collective",
+            },
+            Next {
+                id: "all-ranks",
+                title: "Add the logs of every rank and the kernel log of every node",
+                command: None,
+                cost: "none",
+                why: "the rank that complains waits; the rank that is silent or behind is the suspect",
+            },
+        ],
+        FailureClass::Segfault | FailureClass::Abort => vec![
+            Next {
+                id: "faulthandler",
+                title: "Rerun with Python's faulthandler",
+                command: with(&["PYTHONFAULTHANDLER=1"]),
+                cost: "none",
+                why: "it prints the Python line of every thread at the crash",
+            },
+            Next {
+                id: "native-stack",
+                title: "Take the native stack in gdb",
+                command: Some(["gdb", "-batch", "-ex", "run", "-ex", "bt", "--args"].iter().map(|w| (*w).to_owned()).chain(program).collect()),
+                cost: "needs gdb; slower start",
+                why: "it names the library and function that crashed",
+            },
+        ],
+        FailureClass::Hardware | FailureClass::Driver => vec![Next {
+            id: "gpu-state",
+            title: "Read the GPU's counters",
+            command: Some(vec!["nvidia-smi".into(), "-q".into()]),
+            cost: "none",
+            why: "ECC counters, remapped rows and pending actions say whether this GPU needs a reset or a replacement",
+        }],
+        FailureClass::Undecided => vec![Next {
+            id: "whole-log",
+            title: "Add the log from its first error on, and dmesg of the same time",
+            command: None,
+            cost: "none",
+            why: "what came first is often hundreds of lines above the end",
+        }],
+        _ => Vec::new(),
+    }
+}
+
+/// The user's own program: the last command of the log, else words that the engineer replaces.
+fn program(case: &Case) -> Vec<String> {
+    case.pick(|data| match data {
+        Data::Command(command) if !command.words.is_empty() => Some(command),
+        _ => None,
+    })
+    .map(|(_, _, command)| own_words(&command.words))
+    .next()
+    .unwrap_or_else(|| vec!["python3".to_owned(), "your_program.py".to_owned()])
+}
+
+/// Without a tool that ran it already.
+fn own_words(words: &[String]) -> Vec<String> {
+    let mut rest = words;
+    while let Some((first, tail)) = rest.split_first() {
+        let is_tool = matches!(first.as_str(), "env" | "compute-sanitizer" | "cuda-memcheck");
+        let is_option = first.starts_with('-') || first.contains('=') || tail.first().is_some() && matches!(first.as_str(), "memcheck" | "racecheck" | "initcheck" | "synccheck" | "full");
+        let is_number = first.chars().all(|c| c.is_ascii_digit());
+        if is_tool || is_option || is_number {
+            rest = tail;
+        } else {
+            break;
+        }
+    }
+    rest.to_vec()
+}
+
+fn launch_blocking(command: Option<Vec<String>>) -> Next {
+    Next {
+        id: "launch-blocking",
+        title: "Rerun with launch blocking",
+        command,
+        cost: "slower; hides races; says little inside a captured graph",
+        why: "each launch then waits, so the error comes out at the launch that failed",
+    }
+}
+
+fn sanitizer(program: &[String], tool: &str) -> Next {
+    let head = ["compute-sanitizer", "--tool", tool, "--print-limit", "3"];
+    Next {
+        id: "compute-sanitizer",
+        title: "Rerun under compute-sanitizer",
+        command: Some(head.iter().map(|word| (*word).to_owned()).chain(program.iter().cloned()).collect()),
+        cost: "10 to 100 times slower; turn expandable segments off first",
+        why: "it names kernel, line, block, thread, address and the nearest allocation",
+    }
+}
+
+fn core_dump(command: Option<Vec<String>>) -> Next {
+    Next {
+        id: "core-dump",
+        title: "Let the driver write a GPU core dump",
+        command,
+        cost: "none until the fault; the file is small with these flags, and keeps the launch arguments",
+        why: "it works where the sanitizer is too slow or hides the fault",
+    }
+}
+
+/// Stop-gaps, fixes and verification for the likeliest cause.
+#[must_use]
+pub fn mitigations(verdict: &Verdict) -> Vec<Mitigation> {
+    let m = |scope, summary: &str| Mitigation { summary: summary.to_owned(), scope };
+    match verdict.cause().and_then(|hypothesis| hypothesis.cause) {
+        Some(CauseKind::MissingMask) => vec![
+            m("stop-gap", "pad the size to a multiple of the block"),
+            m("fix", "guard the access: `if (i < n)` in CUDA C++, `mask=offs < n` in Triton"),
+            m("verification", "run sizes of one block less one, one block, and one block more under memcheck"),
+        ],
+        Some(CauseKind::BadIndex) => vec![
+            m("stop-gap", "clamp or drop the offending entries and log how many there were"),
+            m("fix", "check `0 <= index < size` where the index is made: tokenizer against vocabulary, labels against classes"),
+        ],
+        Some(CauseKind::GraphReplay) => vec![
+            m("stop-gap", "run eagerly, without the captured graph"),
+            m("fix", "keep every captured tensor alive and in place; refill fixed inputs with copy_"),
+        ],
+        Some(CauseKind::LaunchLimit) => vec![m("fix", "lower block sizes or num_stages, or split the grid")],
+        Some(CauseKind::SymmWindow) => vec![
+            m("stop-gap", "use the plain dist.all_reduce for this tensor"),
+            m("fix", "allocate the same shape and dtype in symmetric memory on every rank before the rendezvous"),
+        ],
+        Some(CauseKind::MissingCollective | CauseKind::CollectiveMismatch) => vec![m(
+            "fix",
+            "make every rank run the same collectives with the same sizes: look for branches on rank, on data, or on an empty batch",
+        )],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,204 @@
+//! Where a failure happened, from those who can know: a sanitizer record, a dump or debugger, an assertion line, the
+//! crashing frame of a host process.
+//!
+//! In: the case and the root. Out: a place, or none: a Python frame above a GPU fault is no such place.
+
+use crate::case::{Case, EvidenceId};
+use crate::read::event::{Data, SanitizerFinding, SanitizerRecord};
+use crate::tables::class::FailureClass;
+
+use super::super::failure::Failure;
+use super::Fault;
+
+/// The place of the fault.
+pub fn find(case: &Case, root: &Failure) -> Option<Fault> {
+    if matches!(root.class, FailureClass::Segfault | FailureClass::Abort) {
+        return host(case, root);
+    }
+    if !speaks_of_device_code(root.class) {
+        return None;
+    }
+    let launch = case
+        .pick(|data| match data {
+            Data::FaultingLaunch(launch) => Some(launch),
+            _ => None,
+        })
+        .find(|(_, _, launch)| launch.kernel.is_some() || launch.block.is_some());
+    if let Some((id, event, launch)) = launch {
+        return Some(Fault {
+            rank: event.origin.rank,
+            kernel: launch.kernel.as_deref().map(bare_name),
+            file: launch.place.as_ref().map(|place| place.file.clone()),
+            line: launch.place.as_ref().and_then(|place| place.line),
+            grid: launch.grid,
+            block: launch.block,
+            thread: launch.thread,
+            pc: launch.pc,
+            evidence: vec![id],
+            ..Fault::default()
+        });
+    }
+    sanitizer(case).or_else(|| assertion(case, root)).or_else(|| fault_address(case))
+}
+
+fn speaks_of_device_code(class: FailureClass) -> bool {
+    matches!(
+        class,
+        FailureClass::IllegalAddress
+            | FailureClass::MisalignedAddress
+            | FailureClass::IllegalInstruction
+            | FailureClass::DeviceAssert
+            | FailureClass::LaunchFailure
+            | FailureClass::Race
+            | FailureClass::UninitializedRead
+            | FailureClass::BarrierError
+    )
+}
+
+fn sanitizer(case: &Case) -> Option<Fault> {
+    let (id, event, record) = case
+        .pick(|data| match data {
+            Data::Sanitizer(record) if is_kernel_record(record) => Some(&**record),
+            _ => None,
+        })
+        .next()?;
+    Some(Fault {
+        rank: event.origin.rank,
+        kernel: record.kernel.as_deref().map(bare_name),
+        file: record.place.as_ref().map(|place| place.file.clone()),
+        line: record.place.as_ref().and_then(|place| place.line),
+        block: record.block,
+        thread: record.thread,
+        address: record.address,
+        access: record.access.as_ref().map(|access| match record.size_bytes {
+            Some(size) => format!("{access} {size}"),
+            None => access.clone(),
+        }),
+        offset: record.offset,
+        evidence: vec![id],
+        ..Fault::default()
+    })
+}
+
+fn is_kernel_record(record: &SanitizerRecord) -> bool {
+    record.kernel.is_some()
+        && !matches!(record.finding, SanitizerFinding::ApiError | SanitizerFinding::Leak | SanitizerFinding::UnusedMemory)
+}
+
+fn assertion(case: &Case, root: &Failure) -> Option<Fault> {
+    if root.class != FailureClass::DeviceAssert {
+        return None;
+    }
+    let (id, event, assert) = case
+        .pick(|data| match data {
+            Data::DeviceAssert(assert) => Some(assert),
+            _ => None,
+        })
+        .next()?;
+    Some(Fault {
+        rank: event.origin.rank,
+        kernel: assert.place.function.as_deref().map(bare_name),
+        file: Some(assert.place.file.clone()).filter(|file| !file.is_empty()),
+        line: assert.place.line,
+        block: assert.block,
+        thread: assert.thread,
+        evidence: vec![id],
+        ..Fault::default()
+    })
+}
+
+/// Xid 31 gives an address and the kind of access, nothing else.
+fn fault_address(case: &Case) -> Option<Fault> {
+    let (id, _, xid) = case
+        .pick(|data| match data {
+            Data::Xid(xid) if xid.xid == 31 && xid.address.is_some() => Some(xid),
+            _ => None,
+        })
+        .next()?;
+    Some(Fault { address: xid.address, access: xid.access.clone(), evidence: vec![id], ..Fault::default() })
+}
+
+fn host(case: &Case, root: &Failure) -> Option<Fault> {
+    let in_root = |id: EvidenceId| root.evidence.contains(&id);
+    let python = case.pick(|data| match data {
+        Data::Signal(signal) => signal.python.first().map(|frame| (signal, frame)),
+        _ => None,
+    });
+    let mut fault = python
+        .filter(|(id, _, (signal, _))| in_root(*id) || signal.signal == 11)
+        .map(|(id, event, (signal, frame))| Fault {
+            rank: event.origin.rank,
+            file: Some(frame.file.clone()),
+            line: frame.line,
+            address: signal.address,
+            evidence: vec![id],
+            ..Fault::default()
+        })
+        .next();
+    let kernel = case
+        .pick(|data| match data {
+            Data::KernelSegfault(segfault) => Some(segfault),
+            _ => None,
+        })
+        .next();
+    if let Some((id, _, segfault)) = kernel {
+        let fault = fault.get_or_insert_with(Fault::default);
+        fault.library.clone_from(&segfault.library);
+        fault.offset = segfault.offset;
+        fault.address = fault.address.or(segfault.address);
+        fault.pc = segfault.ip;
+        fault.evidence.push(id);
+    }
+    fault.or_else(|| native(case, root))
+}
+
+/// The innermost native frame with a name.
+fn native(case: &Case, root: &Failure) -> Option<Fault> {
+    let (id, event, frame) = case
+        .pick(|data| match data {
+            Data::Signal(signal) => signal.native.iter().find(|frame| frame.function.is_some() || frame.library.is_some()),
+            _ => None,
+        })
+        .find(|(id, _, _)| root.evidence.contains(id))?;
+    Some(Fault {
+        rank: event.origin.rank,
+        file: frame.place.as_ref().map(|place| place.file.clone()),
+        line: frame.place.as_ref().and_then(|place| place.line),
+        library: frame.library.clone(),
+        evidence: vec![id],
+        ..Fault::default()
+    })
+}
+
+/// A kernel's name without parameter list, return type and template arguments' spaces.
+fn bare_name(printed: &str) -> String {
+    let mut depth = 0_i32;
+    let mut end = printed.len();
+    for (at, c) in printed.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            '(' if depth <= 0 && at > 0 && !printed.get(at..).is_some_and(|rest| rest.starts_with("(anonymous")) => {
+                end = at;
+                break;
+            }
+            _ => {}
+        }
+    }
+    let head = printed.get(..end).unwrap_or(printed).trim();
+    let head = head.strip_prefix("void ").unwrap_or(head);
+    head.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bare_name;
+
+    #[test]
+    fn kernel_names_lose_parameters() {
+        assert_eq!(bare_name("fill_rows(float *, int, int, int)"), "fill_rows");
+        assert_eq!(bare_name("void asserting(const int *, int)"), "asserting");
+        assert_eq!(bare_name("fused_lora_xw_kernel"), "fused_lora_xw_kernel");
+        assert_eq!(bare_name("void at::native::(anonymous namespace)::f<float, (int)4>(int)"), "at::native::(anonymous namespace)::f<float, (int)4>");
+    }
+}

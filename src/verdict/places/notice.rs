@@ -1,0 +1,259 @@
+//! Where a failure was noticed: the innermost frame of the user's own code, and the call it made there.
+//!
+//! In: the case and the failures, the root first. Out: a place of notice, and whether it lies later than the fault. It
+//! claims nothing about where the fault happened.
+
+use crate::case::{Case, EvidenceId};
+use crate::read::event::{Advice, Data, Event, Messenger, Place, PyFrame, Status, Traceback};
+use crate::tables::class::FailureClass;
+use crate::tables::{sync_in_source, sync_point};
+
+use super::super::failure::Failure;
+use super::Notice;
+
+/// The place of notice of the root failure.
+pub fn find(case: &Case, root: &Failure, failures: &[Failure]) -> Option<Notice> {
+    from_traceback(case, root, failures)
+        .or_else(|| from_signal(case, root))
+        .or_else(|| from_status(case, root))
+        .or_else(|| from_collective_stack(case, root))
+}
+
+fn from_traceback(case: &Case, root: &Failure, failures: &[Failure]) -> Option<Notice> {
+    let tracebacks: Vec<(EvidenceId, &Event, &Traceback)> = case
+        .pick(|data| match data {
+            Data::Traceback(traceback) if !traceback.frames.is_empty() => Some(traceback),
+            _ => None,
+        })
+        .collect();
+    let carries = |failure: &Failure| {
+        tracebacks.iter().find(|(id, event, traceback)| {
+            failure.evidence.contains(id) || failure.evidence.iter().any(|id| is_inside(case, *id, event, traceback))
+        })
+    };
+    let found = carries(root).or_else(|| {
+        failures
+            .iter()
+            .filter(|failure| failure.class == root.class && (root.rank.is_none() || failure.rank == root.rank))
+            .find_map(carries)
+    });
+    let found = found.or_else(|| later_report(&tracebacks, root))?;
+    let (id, event, traceback) = found;
+    let frame = user_frame(traceback.frames.iter().rev())?;
+    let call = sync_of(frame);
+    Some(Notice {
+        rank: event.origin.rank,
+        file: Some(frame.file.clone()),
+        line: frame.line,
+        function: frame.function.clone(),
+        call: call.as_ref().map(|(name, _)| name.clone()).or_else(|| plain_call(frame)),
+        is_sync_point: Some(call.is_some()),
+        sync_why: call.map(|(_, why)| why),
+        evidence: vec![*id],
+    })
+}
+
+/// A GPU fault that something else caught (a sanitizer, a dump, an assertion line, the kernel log) was noticed by the
+/// program where its traceback ends in a GPU error, whatever status that one names.
+fn later_report<'a>(
+    tracebacks: &'a [(EvidenceId, &'a Event, &'a Traceback)],
+    root: &Failure,
+) -> Option<&'a (EvidenceId, &'a Event, &'a Traceback)> {
+    if !is_device_fault(root.class) {
+        return None;
+    }
+    tracebacks.iter().find(|(_, event, traceback)| {
+        let text = traceback.exception.as_ref().map_or("", |exception| exception.message.as_str());
+        (root.rank.is_none() || event.origin.rank.is_none() || event.origin.rank == root.rank)
+            && ["CUDA", "CUBLAS", "CUDNN", "cuda", "Triton Error", "HIP error"].iter().any(|word| text.contains(word))
+    })
+}
+
+/// Whether the evidence stands on the exception line of the block, or in the message under it.
+fn is_inside(case: &Case, id: EvidenceId, block: &Event, traceback: &Traceback) -> bool {
+    let Some(crate::case::Fact::Event(event)) = case.get(id).map(|evidence| &evidence.fact) else { return false };
+    let Some(exception) = &traceback.exception else { return false };
+    let lines = exception.message.lines().count().max(1) as u64;
+    event.span.input == block.span.input
+        && (exception.log_line..exception.log_line + lines).contains(&event.span.line)
+}
+
+/// The innermost frame of the user's own code; failing that, of an application above the framework.
+fn user_frame<'a>(innermost_first: impl Iterator<Item = &'a PyFrame> + Clone) -> Option<&'a PyFrame> {
+    let nearest = |distance: u8| innermost_first.clone().find(|frame| distance_from_user(&frame.file) <= distance);
+    nearest(0).or_else(|| nearest(1))
+}
+
+/// 0 the user's own file, 1 a package on top of the framework, 2 the framework or the language.
+fn distance_from_user(file: &str) -> u8 {
+    let file = file.replace('\\', "/");
+    if file.starts_with('<') && !file.starts_with("<ipython") && !file.starts_with("<stdin") && !file.contains("cell") {
+        return 2;
+    }
+    let installed = ["site-packages/", "dist-packages/"].iter().find_map(|mark| file.split_once(mark)).map(|(_, rest)| rest);
+    let standard = file.contains("/lib/python3") || file.contains("/lib/python2") || file.contains("/Lib/python") || file.starts_with("/usr/lib/python");
+    match installed {
+        Some(package) => {
+            let core = [
+                "torch/", "triton/", "torchvision/", "torchaudio/", "numpy/", "jax/", "jaxlib/", "tensorflow/", "cupy/", "cupy_backends/",
+                "numba/", "pycuda/", "paddle/", "mxnet/", "ray/", "multiprocess/", "concurrent/", "apex/", "functorch/", "keras/", "cuda/",
+            ];
+            if core.iter().any(|core| package.starts_with(core)) { 2 } else { 1 }
+        }
+        None if standard => 2,
+        None => 0,
+    }
+}
+
+/// The call on a frame's source line that notices earlier errors.
+fn sync_of(frame: &PyFrame) -> Option<(String, &'static str)> {
+    let source = frame.source.as_deref()?;
+    let call = sync_in_source(source, frame.marked.as_deref())?;
+    Some((call.name, call.point.why))
+}
+
+/// The name of the marked call where it is none that waits.
+fn plain_call(frame: &PyFrame) -> Option<String> {
+    let text = frame.marked.as_deref().or(frame.source.as_deref())?.trim();
+    let head = text.split_once('(')?.0;
+    let name = head.rsplit(['.', ' ', '=', '(', '[']).next()?.trim();
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    is_name.then(|| name.to_owned())
+}
+
+fn from_signal(case: &Case, root: &Failure) -> Option<Notice> {
+    if !matches!(root.class, FailureClass::Segfault | FailureClass::Abort) {
+        return None;
+    }
+    let (id, event, frame) = case
+        .pick(|data| match data {
+            Data::Signal(signal) => user_frame(signal.python.iter()),
+            _ => None,
+        })
+        .next()?;
+    Some(Notice {
+        rank: event.origin.rank,
+        file: Some(frame.file.clone()),
+        line: frame.line,
+        function: frame.function.clone(),
+        evidence: vec![id],
+        ..Notice::default()
+    })
+}
+
+fn from_status(case: &Case, root: &Failure) -> Option<Notice> {
+    let (id, event, status) = statuses(case, root).find(|(_, _, status)| status.reported_from.is_some() || status.api.is_some())?;
+    let place = status.reported_from.clone().unwrap_or_default();
+    let Place { file, line, function } = place;
+    let sync = status.api.as_deref().and_then(sync_point);
+    Some(Notice {
+        rank: event.origin.rank,
+        file: Some(file).filter(|file| !file.is_empty()),
+        line,
+        function,
+        call: status.api.as_deref().map(call_name),
+        is_sync_point: status.api.as_ref().map(|_| sync.is_some()),
+        sync_why: sync.map(|sync| sync.why),
+        evidence: vec![id],
+    })
+}
+
+fn call_name(api: &str) -> String {
+    api.split('(').next().unwrap_or(api).trim().to_owned()
+}
+
+fn statuses<'a>(case: &'a Case, root: &'a Failure) -> impl Iterator<Item = (EvidenceId, &'a Event, &'a Status)> + 'a {
+    let same = |id: &EvidenceId| root.evidence.contains(id);
+    let all = move |case: &'a Case| {
+        case.pick(|data| match data {
+            Data::Status(status) => Some(status),
+            _ => None,
+        })
+    };
+    // The root's own statuses first; a fault that something else caught was noticed by whichever status came.
+    all(case).filter(move |(id, _, _)| same(id)).chain(all(case).filter(move |_| is_device_fault(root.class)))
+}
+
+/// `Stack trace of the failed collective` names the user's frame; so does a native block that holds Python frames.
+fn from_collective_stack(case: &Case, root: &Failure) -> Option<Notice> {
+    if root.class != FailureClass::Nccl {
+        return None;
+    }
+    let (id, event, frame) = case
+        .pick(|data| match data {
+            Data::NativeFrames(frames) => frames
+                .frames
+                .iter()
+                .filter_map(|frame| frame.place.as_ref())
+                .find(|place| place.file.ends_with(".py") && distance_from_user(&place.file) == 0),
+            _ => None,
+        })
+        .next()?;
+    Some(Notice {
+        rank: event.origin.rank,
+        file: Some(frame.file.clone()),
+        line: frame.line,
+        function: frame.function.clone(),
+        evidence: vec![id],
+        ..Notice::default()
+    })
+}
+
+/// Whether device code runs on after the host went its way, so that the error comes out later.
+fn is_device_fault(class: FailureClass) -> bool {
+    matches!(
+        class,
+        FailureClass::IllegalAddress
+            | FailureClass::MisalignedAddress
+            | FailureClass::IllegalInstruction
+            | FailureClass::DeviceAssert
+            | FailureClass::LaunchFailure
+    )
+}
+
+/// Whether the failure was reported later than it happened: from positive evidence, none where nothing tells.
+#[must_use]
+pub fn asynchronous(case: &Case, root: &Failure, notice: Option<&Notice>) -> Option<bool> {
+    if !is_device_fault(root.class) {
+        return at_once(root.class);
+    }
+    let advice = |wanted: Advice| case.pick(|data| matches!(data, Data::Advice(a) if *a == wanted).then_some(())).next().is_some();
+    if blocking_is_on(case) {
+        return Some(false);
+    }
+    if notice.is_some_and(|notice| notice.is_sync_point == Some(true)) || advice(Advice::MayBeAsynchronous) {
+        return Some(true);
+    }
+    if matches!(root.relayed_by, Some(Messenger::NcclWatchdog | Messenger::Destructor | Messenger::Nccl)) || root.is_xid() {
+        return Some(true);
+    }
+    // PyTorch leaves the first two lines of advice away where launch blocking is on.
+    if advice(Advice::DeviceAssertions) && !advice(Advice::LaunchBlocking) {
+        return Some(false);
+    }
+    None
+}
+
+/// Failures that come out where they happen.
+fn at_once(class: FailureClass) -> Option<bool> {
+    match class {
+        FailureClass::GpuOom
+        | FailureClass::LaunchConfig
+        | FailureClass::NoKernelImage
+        | FailureClass::CompileError
+        | FailureClass::PythonError
+        | FailureClass::Segfault
+        | FailureClass::GraphCapture => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether the command or the environment switched launch blocking on.
+fn blocking_is_on(case: &Case) -> bool {
+    case.pick(|data| match data {
+        Data::Command(command) => command.environment.iter().find(|(name, _)| name == "CUDA_LAUNCH_BLOCKING").map(|(_, value)| value),
+        Data::Environment(fact) if fact.name == "CUDA_LAUNCH_BLOCKING" => Some(&fact.value),
+        _ => None,
+    })
+    .any(|(_, _, value)| !matches!(value.trim(), "" | "0"))
+}

@@ -1,0 +1,201 @@
+//! The rank board: what each rank did, and which one failed first.
+//!
+//! In: the case and the failures. Out: a row a rank, the odd one out first, and the root rank. A rank inside a group or a
+//! device ordinal is never taken for a global rank.
+
+use std::collections::BTreeMap;
+
+use crate::case::{Case, EvidenceId};
+use crate::read::event::{CollectiveName, Data, Event, ExitReporter};
+use crate::tables::class::FailureClass;
+
+use super::failure::{Failure, Role, Weight};
+
+/// State of a rank, the odd ones first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RankState {
+    /// Failed by itself.
+    Failed,
+    /// Left nothing where the others left something.
+    Silent,
+    /// Waited for another rank.
+    Waiting,
+    /// Ended by the launcher.
+    Terminated,
+    /// Ended well.
+    Finished,
+    /// Nothing tells.
+    Unknown,
+}
+
+/// A rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RankRow {
+    /// Global rank.
+    pub rank: u32,
+    /// Host.
+    pub host: Option<String>,
+    /// Process id.
+    pub pid: Option<u32>,
+    /// PCI bus id.
+    pub pci: Option<String>,
+    /// State.
+    pub state: RankState,
+    /// Signal that ended it.
+    pub signal: Option<u32>,
+    /// Exit code as printed.
+    pub exit_code: Option<i64>,
+    /// Last enqueued collective.
+    pub last_enqueued: Option<i64>,
+    /// Last completed collective.
+    pub last_completed: Option<i64>,
+    /// Evidence.
+    pub evidence: Vec<EvidenceId>,
+}
+
+impl RankRow {
+    fn new(rank: u32) -> Self {
+        Self {
+            rank,
+            host: None,
+            pid: None,
+            pci: None,
+            state: RankState::Unknown,
+            signal: None,
+            exit_code: None,
+            last_enqueued: None,
+            last_completed: None,
+            evidence: Vec::new(),
+        }
+    }
+}
+
+/// Evidence that a row lists.
+const EVIDENCE_LIMIT: usize = 8;
+
+/// One row a rank.
+#[must_use]
+pub fn board(case: &Case, failures: &[Failure]) -> Vec<RankRow> {
+    let mut rows: BTreeMap<u32, RankRow> = BTreeMap::new();
+    let pids = pids(case);
+    for (id, event) in case.events() {
+        let Some(rank) = rank_of(event, &pids) else { continue };
+        let row = rows.entry(rank).or_insert_with(|| RankRow::new(rank));
+        take(row, id, event);
+    }
+    for failure in failures {
+        let rank = failure.rank.or_else(|| failure.pid.and_then(|pid| pids.get(&pid).copied()));
+        let Some(row) = rank.and_then(|rank| rows.get_mut(&rank)) else { continue };
+        let own = failure.role == Role::Root || failure.role == Role::Cascade && failure.weight >= Weight::Program;
+        if own && failure.class != FailureClass::Nccl {
+            row.state = RankState::Failed;
+        }
+    }
+    let mut rows: Vec<RankRow> = rows.into_values().collect();
+    rows.sort_by_key(|row| (row.state, row.rank));
+    rows
+}
+
+/// Process ids of ranks, as launchers print them.
+fn pids(case: &Case) -> BTreeMap<u32, u32> {
+    case.events()
+        .filter_map(|(_, event)| match &event.data {
+            Data::Exit(exit) => Some((exit.pid?, exit.rank.or(exit.local_rank)?)),
+            _ => Some((event.origin.pid?, event.origin.rank?)),
+        })
+        .collect()
+}
+
+fn rank_of(event: &Event, pids: &BTreeMap<u32, u32>) -> Option<u32> {
+    let by_pid = |pid: Option<u32>| pid.and_then(|pid| pids.get(&pid).copied());
+    match &event.data {
+        Data::Exit(exit) => exit.rank.or(exit.local_rank).or_else(|| by_pid(exit.pid)).or(event.origin.rank),
+        Data::Cleanup(cleanup) => by_pid(cleanup.pid).or(event.origin.rank),
+        Data::Xid(xid) => by_pid(xid.pid),
+        _ => event.origin.rank.or_else(|| by_pid(event.origin.pid)),
+    }
+}
+
+fn take(row: &mut RankRow, id: EvidenceId, event: &Event) {
+    if row.evidence.len() < EVIDENCE_LIMIT {
+        row.evidence.push(id);
+    }
+    row.host = row.host.take().or_else(|| event.origin.host.clone());
+    row.pid = row.pid.or(event.origin.pid);
+    match &event.data {
+        Data::CollectiveTimeout(_) => row.state = row.state.min(RankState::Waiting),
+        Data::WorkStatus(status) => {
+            row.last_enqueued = status.last_enqueued.or(row.last_enqueued);
+            row.last_completed = status.last_completed.or(row.last_completed);
+        }
+        Data::Exit(exit) => {
+            row.pid = exit.pid.or(row.pid);
+            row.host = exit.host.clone().or_else(|| row.host.take());
+            row.signal = exit.signal.or(row.signal);
+            row.exit_code = exit.code.or(row.exit_code);
+            let state = match (exit.signal, exit.code) {
+                (Some(15 | 9), _) | (None, Some(-15 | -9)) => RankState::Terminated,
+                (None, Some(0)) => RankState::Finished,
+                _ => RankState::Failed,
+            };
+            row.state = if row.state == RankState::Unknown { state } else { row.state.min(state) };
+        }
+        Data::Cleanup(_) if row.state == RankState::Unknown => row.state = RankState::Terminated,
+        Data::Xid(xid) => row.pci = xid.pci.clone().or_else(|| row.pci.take()),
+        _ => {}
+    }
+}
+
+/// The rank that failed first.
+#[must_use]
+pub fn root_rank(case: &Case, failures: &[Failure]) -> Option<u32> {
+    let root = failures.first()?;
+    if root.class == FailureClass::Nccl && root.weight == Weight::Waiting {
+        return None;
+    }
+    if root.rank.is_some() {
+        return root.rank;
+    }
+    let pids = pids(case);
+    if let Some(rank) = root.pid.and_then(|pid| pids.get(&pid).copied()) {
+        return Some(rank);
+    }
+    let alike = failures.iter().skip(1).find(|other| other.class == root.class && other.rank.is_some());
+    alike.and_then(|other| other.rank).or_else(|| named_by_launcher(case, root))
+}
+
+/// torchrun's first observed failure: a heuristic of the launcher, taken where nothing better tells and where its exit fits.
+fn named_by_launcher(case: &Case, root: &Failure) -> Option<u32> {
+    let exits: Vec<_> = case
+        .pick(|data| match data {
+            Data::Exit(exit) if exit.rank.is_some() || exit.local_rank.is_some() => Some(exit),
+            _ => None,
+        })
+        .map(|(_, _, exit)| exit)
+        .collect();
+    let fits = |signal: Option<u32>| match root.class {
+        FailureClass::Segfault => matches!(signal, Some(11 | 7)),
+        _ => !matches!(signal, Some(15)),
+    };
+    let rank = |reporter: ExitReporter| {
+        exits
+            .iter()
+            .find(|exit| exit.reporter == reporter && fits(exit.signal) && exit.code != Some(0))
+            .and_then(|exit| exit.rank.or(exit.local_rank))
+    };
+    rank(ExitReporter::ElasticRootCause).or_else(|| rank(ExitReporter::Elastic))
+}
+
+/// The collective that never finished, as the logs name it.
+#[must_use]
+pub fn collective(case: &Case, class: FailureClass) -> Option<CollectiveName> {
+    if class != FailureClass::Nccl {
+        return None;
+    }
+    case.pick(|data| match data {
+        Data::CollectiveTimeout(timeout) => Some(&timeout.collective),
+        _ => None,
+    })
+    .map(|(_, _, collective)| collective.clone())
+    .min_by_key(|collective| collective.seq.unwrap_or(u64::MAX))
+}

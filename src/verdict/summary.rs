@@ -1,0 +1,123 @@
+//! The verdict in one sentence that a tired person understands.
+//!
+//! In: the verdict. Out: a sentence: what failed, who failed first, where it was noticed and whether that is the place.
+//! Names from logs stand in it as they are; whoever prints it escapes them.
+
+use std::fmt::Write;
+
+use crate::read::event::Messenger;
+use crate::tables::class::FailureClass;
+
+use super::Verdict;
+use super::failure::Role;
+use super::places::{Fault, Notice};
+use super::roles::messenger_name;
+
+/// What a class is called in a sentence.
+#[must_use]
+pub fn class_phrase(class: FailureClass) -> &'static str {
+    match class {
+        FailureClass::IllegalAddress => "illegal address on the GPU",
+        FailureClass::MisalignedAddress => "misaligned address on the GPU",
+        FailureClass::IllegalInstruction => "illegal instruction on the GPU",
+        FailureClass::NoKernelImage => "no code for this GPU in the binary",
+        FailureClass::DeviceAssert => "assertion failed in device code",
+        FailureClass::LaunchFailure => "kernel launch failed without a stated reason",
+        FailureClass::LaunchConfig => "launch refused: it asks for more than the GPU allows",
+        FailureClass::Nccl => "collective communication failed",
+        FailureClass::Segfault => "segmentation fault in a host process",
+        FailureClass::Abort => "a host process aborted",
+        FailureClass::GpuOom => "GPU out of memory",
+        FailureClass::HostOom => "host out of memory: the kernel killed a process",
+        FailureClass::Killed => "a process was killed from outside",
+        FailureClass::Hardware => "GPU hardware or link failure",
+        FailureClass::Driver => "GPU driver failure",
+        FailureClass::Race => "data race in device code",
+        FailureClass::UninitializedRead => "device code reads memory that nothing wrote",
+        FailureClass::BarrierError => "barrier error in device code",
+        FailureClass::Leak => "device memory was never freed",
+        FailureClass::ApiError => "a CUDA call was refused",
+        FailureClass::GraphCapture => "CUDA graph capture failed",
+        FailureClass::CompileError => "a kernel did not compile",
+        FailureClass::PythonError => "a Python exception ended the program",
+        FailureClass::None => "no failure in the input",
+        FailureClass::Undecided => "something failed, and the input does not say what",
+    }
+}
+
+/// The sentence.
+#[must_use]
+pub fn sentence(verdict: &Verdict) -> String {
+    let mut text = String::new();
+    if let Some(rank) = verdict.root_rank
+        && verdict.ranks.len() > 1
+    {
+        let _ = write!(text, "Rank {rank} failed first: ");
+    }
+    push_capital(&mut text, class_phrase(verdict.class));
+    if let Some(fault) = verdict.places.fault.as_ref().and_then(fault_phrase) {
+        let _ = write!(text, " in {fault}");
+    }
+    if let Some(notice) = &verdict.places.notice
+        && let Some(at) = notice_phrase(notice)
+    {
+        let _ = write!(text, "; noticed at {at}");
+        if notice.is_sync_point == Some(true) && verdict.asynchronous != Some(false) {
+            text.push_str(", a sync point and not the fault");
+        }
+    }
+    text.push('.');
+    let messenger = verdict.failures.iter().find(|failure| failure.role == Role::Messenger).and_then(|failure| failure.relayed_by);
+    if let Some(messenger) = messenger.filter(|messenger| matches!(messenger, Messenger::NcclWatchdog | Messenger::Nccl)) {
+        let mut name = String::new();
+        push_capital(&mut name, messenger_name(messenger));
+        let _ = write!(text, " {name} is only the messenger.");
+    }
+    if let Some(masked) = verdict.masked_by {
+        let _ = write!(text, " The message comes from {}, which hides it.", messenger_name(masked));
+    }
+    text
+}
+
+fn push_capital(text: &mut String, phrase: &str) {
+    let mut chars = phrase.chars();
+    match chars.next() {
+        Some(first) if text.is_empty() => {
+            text.extend(first.to_uppercase());
+            text.push_str(chars.as_str());
+        }
+        _ => text.push_str(phrase),
+    }
+}
+
+fn fault_phrase(fault: &Fault) -> Option<String> {
+    let place = match (&fault.file, fault.line) {
+        (Some(file), Some(line)) => Some(format!("{}:{line}", base_name(file))),
+        (Some(file), None) => Some(base_name(file).to_owned()),
+        _ => fault.library.clone(),
+    };
+    match (&fault.kernel, place) {
+        (Some(kernel), Some(place)) => Some(format!("{kernel} at {place}")),
+        (Some(kernel), None) => Some(kernel.clone()),
+        (None, place) => place,
+    }
+}
+
+fn notice_phrase(notice: &Notice) -> Option<String> {
+    let call = notice.call.as_deref().map(|call| format!("{call}(…)"));
+    let place = match (&notice.file, notice.line) {
+        (Some(file), Some(line)) => Some(format!("{}:{line}", base_name(file))),
+        (Some(file), None) => Some(base_name(file).to_owned()),
+        _ => None,
+    };
+    match (call, place) {
+        (Some(call), Some(place)) => Some(format!("{call} in {place}")),
+        (call, place) => call.or(place),
+    }
+}
+
+/// Last component of a path.
+#[must_use]
+pub fn base_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).unwrap_or(path)
+}
