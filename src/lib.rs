@@ -6,5 +6,9 @@
 pub mod error;
 
 pub mod arith;
+pub mod text;
+
+pub mod source;
+
 pub mod kernel;
 pub mod read;
