@@ -7,6 +7,7 @@ pub mod error;
 
 pub mod arith;
 pub mod tables;
+pub mod text;
 
 pub mod source;
 

@@ -1,0 +1,13 @@
+//! One labelled report, in every format.
+//!
+//! In: a case and its verdict. Out: [`model::Report`], and text, Markdown and JSON made of it. Every string that came from
+//! a log is escaped here, once, so that no format can let one through. It knows nothing of terminals.
+
+pub mod build;
+mod fields;
+pub mod markdown;
+pub mod model;
+pub mod text;
+
+pub use build::build;
+pub use model::Report;

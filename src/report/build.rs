@@ -1,0 +1,307 @@
+//! Case and verdict to the report that other programs read.
+//!
+//! In: a case and its verdict. Out: a [`Report`], every string escaped. It decides nothing.
+
+use std::collections::BTreeSet;
+
+use crate::case::{Case, Evidence, EvidenceId, Fact, Provenance};
+use crate::read::event::Messenger;
+use crate::tables::class::{FailureClass, Family as ClassFamily};
+use crate::text::escape;
+use crate::verdict::{self, Verdict, places};
+
+use super::fields;
+use super::model::{self, Report};
+
+/// Evidence that a report lists beside what it refers to.
+const EVIDENCE_LIMIT: usize = 400;
+
+/// Builds the report.
+#[must_use]
+pub fn build(case: &Case, verdict: &Verdict) -> Report {
+    Report {
+        schema: model::SCHEMA,
+        tool: model::Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
+        inputs: case.inputs().iter().map(input).collect(),
+        verdict: answer(verdict),
+        failures: verdict.failures.iter().map(failure).collect(),
+        hypotheses: verdict.hypotheses.iter().map(hypothesis).collect(),
+        evidence: evidence(case, verdict),
+        shapes: Vec::new(),
+        ranks: verdict.ranks.iter().map(rank).collect(),
+        checks: verdict.checks.iter().map(check).collect(),
+        next: verdict.next.iter().map(next).collect(),
+        mitigations: verdict
+            .mitigations
+            .iter()
+            .map(|m| model::Mitigation { summary: show(&m.summary), scope: m.scope.to_owned() })
+            .collect(),
+        diagnostics: case
+            .notes()
+            .iter()
+            .map(|note| model::Diagnostic { severity: note.severity.to_owned(), message: show(&note.message) })
+            .collect(),
+    }
+}
+
+/// Text from outside, made safe to print.
+pub(super) fn show(text: &str) -> String {
+    escape(text).to_string()
+}
+
+fn ids(ids: &[EvidenceId]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}
+
+fn hex(value: Option<u64>) -> Option<String> {
+    value.map(|value| format!("{value:#x}"))
+}
+
+fn input(input: &crate::case::InputMeta) -> model::Input {
+    model::Input {
+        path: show(&input.path),
+        kind: input.kind,
+        bytes: input.bytes,
+        lines: input.lines,
+        truncated: input.truncated,
+    }
+}
+
+fn answer(verdict: &Verdict) -> model::Verdict {
+    model::Verdict {
+        class: verdict.class,
+        family: family(verdict.class),
+        certainty: certainty(verdict.certainty),
+        summary: show(&verdict.summary),
+        cause: verdict.cause().and_then(|hypothesis| {
+            Some(model::Cause {
+                kind: hypothesis.cause?,
+                certainty: certainty(hypothesis.certainty),
+                summary: show(&hypothesis.summary),
+            })
+        }),
+        code: verdict.code.as_ref().map(|code| model::Code {
+            domain: code.domain.to_owned(),
+            number: code.number,
+            name: code.name.as_deref().map(show),
+        }),
+        masked_by: verdict.masked_by.and_then(masked_by),
+        reported_asynchronously: verdict.asynchronous,
+        observed_at: verdict.places.notice.as_ref().map(notice),
+        fault_at: verdict.places.fault.as_ref().map(fault),
+        root_rank: verdict.root_rank,
+        collective: verdict.collective.as_ref().map(|collective| model::Collective {
+            op: Some(show(&collective.op)).filter(|op| !op.is_empty()),
+            seq: collective.seq,
+            group: collective.group.as_deref().map(show),
+            numel_in: collective.numel_in,
+            numel_out: collective.numel_out,
+        }),
+        restart: model::Restart { advice: advice(verdict.restart.advice), summary: show(&verdict.restart.summary) },
+    }
+}
+
+fn family(class: FailureClass) -> model::Family {
+    match class.family() {
+        ClassFamily::IllegalAddress => model::Family::IllegalAddress,
+        ClassFamily::IllegalInstruction => model::Family::IllegalInstruction,
+        ClassFamily::Nccl => model::Family::Nccl,
+        ClassFamily::Segfault => model::Family::Segfault,
+        ClassFamily::Other => model::Family::Other,
+    }
+}
+
+fn certainty(certainty: verdict::Certainty) -> model::Certainty {
+    match certainty {
+        verdict::Certainty::Proven => model::Certainty::Proven,
+        verdict::Certainty::Supported => model::Certainty::Supported,
+        verdict::Certainty::Suspected => model::Certainty::Suspected,
+        verdict::Certainty::Undecided => model::Certainty::Undecided,
+    }
+}
+
+fn masked_by(messenger: Messenger) -> Option<model::MaskedBy> {
+    Some(match messenger {
+        Messenger::NcclWatchdog | Messenger::Nccl => model::MaskedBy::NcclWatchdog,
+        Messenger::Cublas => model::MaskedBy::Cublas,
+        Messenger::Cudnn => model::MaskedBy::Cudnn,
+        Messenger::Destructor => model::MaskedBy::Destructor,
+        Messenger::Allocator => model::MaskedBy::Allocator,
+        Messenger::Launcher => model::MaskedBy::Launcher,
+        Messenger::SanitizerEcho => return None,
+    })
+}
+
+fn advice(advice: verdict::RestartAdvice) -> model::RestartAdvice {
+    match advice {
+        verdict::RestartAdvice::Pointless => model::RestartAdvice::Pointless,
+        verdict::RestartAdvice::WorthTrying => model::RestartAdvice::WorthTrying,
+        verdict::RestartAdvice::AfterDrain => model::RestartAdvice::AfterDrain,
+        verdict::RestartAdvice::Unknown => model::RestartAdvice::Unknown,
+    }
+}
+
+fn notice(notice: &places::Notice) -> model::ObservedAt {
+    model::ObservedAt {
+        rank: notice.rank,
+        file: notice.file.as_deref().map(show),
+        line: notice.line,
+        function: notice.function.as_deref().map(show),
+        call: notice.call.as_deref().map(show),
+        is_sync_point: notice.is_sync_point,
+        evidence: ids(&notice.evidence),
+    }
+}
+
+fn fault(fault: &places::Fault) -> model::FaultAt {
+    model::FaultAt {
+        rank: fault.rank,
+        kernel: fault.kernel.as_deref().map(show),
+        file: fault.file.as_deref().map(show),
+        line: fault.line,
+        grid: fault.grid,
+        block: fault.block,
+        thread: fault.thread,
+        pc: hex(fault.pc),
+        address: hex(fault.address),
+        access: fault.access.as_deref().map(show),
+        library: fault.library.as_deref().map(show),
+        offset: hex(fault.offset),
+        evidence: ids(&fault.evidence),
+    }
+}
+
+fn failure(failure: &verdict::Failure) -> model::Failure {
+    model::Failure {
+        class: failure.class,
+        role: match failure.role {
+            verdict::Role::Root => model::Role::Root,
+            verdict::Role::Cascade => model::Role::Cascade,
+            verdict::Role::Messenger => model::Role::Messenger,
+            verdict::Role::Cleanup => model::Role::Cleanup,
+        },
+        rank: failure.rank,
+        why: Some(show(&failure.why)).filter(|why| !why.is_empty()),
+        evidence: ids(&failure.evidence),
+    }
+}
+
+fn hypothesis(hypothesis: &verdict::Hypothesis) -> model::Hypothesis {
+    model::Hypothesis {
+        class: hypothesis.class,
+        cause: hypothesis.cause,
+        certainty: certainty(hypothesis.certainty),
+        summary: show(&hypothesis.summary),
+        supports: ids(&hypothesis.supports),
+        against: ids(&hypothesis.against),
+        would_settle: hypothesis.would_settle.iter().map(|text| show(text)).collect(),
+    }
+}
+
+fn rank(row: &verdict::RankRow) -> model::Rank {
+    model::Rank {
+        rank: row.rank,
+        host: row.host.as_deref().map(show),
+        pid: row.pid,
+        pci: row.pci.as_deref().map(show),
+        state: match row.state {
+            verdict::RankState::Failed => model::RankState::Failed,
+            verdict::RankState::Silent => model::RankState::Silent,
+            verdict::RankState::Waiting => model::RankState::Waiting,
+            verdict::RankState::Terminated => model::RankState::Terminated,
+            verdict::RankState::Finished => model::RankState::Finished,
+            verdict::RankState::Unknown => model::RankState::Unknown,
+        },
+        signal: row.signal,
+        exit_code: row.exit_code,
+        last_enqueued: row.last_enqueued,
+        last_completed: row.last_completed,
+        evidence: ids(&row.evidence),
+    }
+}
+
+fn check(check: &verdict::Check) -> model::Check {
+    model::Check {
+        id: check.id.to_owned(),
+        title: check.title.to_owned(),
+        status: match check.status {
+            verdict::CheckStatus::Holds => model::CheckStatus::Holds,
+            verdict::CheckStatus::Fails => model::CheckStatus::Fails,
+            verdict::CheckStatus::Unknown => model::CheckStatus::Unknown,
+            verdict::CheckStatus::Skipped => model::CheckStatus::Skipped,
+        },
+        reading: show(&check.reading),
+        evidence: ids(&check.evidence),
+    }
+}
+
+fn next(step: &verdict::Next) -> model::Next {
+    model::Next {
+        id: step.id.to_owned(),
+        title: step.title.to_owned(),
+        command: step.command.as_ref().map(|words| words.iter().map(|word| show(word)).collect()),
+        cost: step.cost.to_owned(),
+        why: step.why.to_owned(),
+    }
+}
+
+/// What the report refers to, then the first of the rest.
+fn evidence(case: &Case, verdict: &Verdict) -> Vec<model::Evidence> {
+    let referred = referred(verdict);
+    let mut room = EVIDENCE_LIMIT;
+    case.evidence()
+        .iter()
+        .filter(|evidence| {
+            referred.contains(&evidence.id) || {
+                let fits = room > 0;
+                room = room.saturating_sub(1);
+                fits
+            }
+        })
+        .map(one_evidence)
+        .collect()
+}
+
+fn referred(verdict: &Verdict) -> BTreeSet<EvidenceId> {
+    let mut all = BTreeSet::new();
+    let places = &verdict.places;
+    all.extend(places.notice.iter().flat_map(|notice| notice.evidence.iter().copied()));
+    all.extend(places.fault.iter().flat_map(|fault| fault.evidence.iter().copied()));
+    all.extend(verdict.failures.iter().flat_map(|failure| failure.evidence.iter().copied()));
+    all.extend(verdict.hypotheses.iter().flat_map(|h| h.supports.iter().chain(&h.against).copied()));
+    all.extend(verdict.ranks.iter().flat_map(|row| row.evidence.iter().copied()));
+    all.extend(verdict.checks.iter().flat_map(|check| check.evidence.iter().copied()));
+    all
+}
+
+fn one_evidence(evidence: &Evidence) -> model::Evidence {
+    let from = match &evidence.provenance {
+        Provenance::Span(span) => {
+            model::From::Span { input: span.input.0, line: span.line, byte: span.byte, lines: span.lines }
+        }
+        Provenance::Derived(from) => model::From::Derived { from: ids(from) },
+        Provenance::Probe => model::From::Probe,
+        Provenance::Answer => model::From::Answer,
+    };
+    let id = evidence.id.to_string();
+    match &evidence.fact {
+        Fact::Event(event) => model::Evidence {
+            id,
+            kind: fields::kind(&event.data),
+            rank: event.origin.rank,
+            time: event.origin.time.as_ref().map(|stamp| show(&stamp.text)),
+            from,
+            text: show(event.text.trim_end()),
+            fields: fields::fields(event),
+        },
+        Fact::Derived(derived) => model::Evidence {
+            id,
+            kind: model::EvidenceKind::Derived,
+            rank: None,
+            time: None,
+            from,
+            text: show(&derived.text),
+            fields: derived.fields.iter().map(|(name, value)| ((*name).to_owned(), show(value).into())).collect(),
+        },
+    }
+}
