@@ -81,8 +81,8 @@ fn what_may_not_be_read_is_left_out() {
     write(root, "closed/run.log", "x\n");
     write(root, "secret.log", "x\n");
     write(root, "open.log", "x\n");
-    fs::set_permissions(root.join("closed"), fs::Permissions::from_mode(0)).unwrap();
-    fs::set_permissions(root.join("secret.log"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(root.join("closed"), fs::Permissions::from_mode(0o000)).unwrap();
+    fs::set_permissions(root.join("secret.log"), fs::Permissions::from_mode(0o000)).unwrap();
     let may_read_all = fs::read(root.join("secret.log")).is_ok();
     let loaded = load_path(root);
     fs::set_permissions(root.join("closed"), fs::Permissions::from_mode(0o755)).unwrap();

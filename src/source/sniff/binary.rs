@@ -36,7 +36,10 @@ fn pickle(bytes: &[u8], path: Option<&Path>) -> Option<InputKind> {
     // Containers, a frame, a string, a global or a call may come first; letters that text begins with do not.
     let opens =
         matches!(body.first()?, b'}' | b']' | b')' | b'(' | 0x95 | b'c' | 0x8c | b'X' | b'N' | b'K' | b'.');
-    (opens && !body.starts_with(OLD_TORCH_FILE)).then_some(InputKind::FlightRecorder)
+    match body.starts_with(OLD_TORCH_FILE) {
+        true => Some(InputKind::UnknownBinary),
+        false => opens.then_some(InputKind::FlightRecorder),
+    }
 }
 
 /// Pickles of protocol 0 have no magic number; the recorder's file names do the telling.
