@@ -6,6 +6,7 @@
 pub mod error;
 
 pub mod arith;
+pub mod text;
 pub mod tables;
 pub mod text;
 

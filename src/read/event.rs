@@ -6,9 +6,7 @@
 
 use serde::Serialize;
 
-/// Position of an input in the list of inputs, counted from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-pub struct InputId(pub u32);
+pub use crate::source::InputId;
 
 /// Where an event's bytes stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
