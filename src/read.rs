@@ -10,6 +10,7 @@ pub mod lines;
 pub mod prefilter;
 pub mod prefix;
 pub mod producers;
+pub mod scan;
 pub mod traceback;
 
 pub use lines::{Cx, Line, Stream, Taken};
