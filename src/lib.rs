@@ -6,7 +6,6 @@
 pub mod error;
 
 pub mod arith;
-pub mod text;
 pub mod tables;
 pub mod text;
 

@@ -1,3 +1,7 @@
-//! The command: parses arguments, dispatches, maps an error's kind to the exit status.
+//! The command: hands its arguments to the library and exits with its status.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    warpfault::cli::run(std::env::args_os())
+}

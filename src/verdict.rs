@@ -125,14 +125,17 @@ fn refine(failures: &mut [Failure]) {
         other.is_xid()
             && matches!(
                 other.class,
-                FailureClass::IllegalAddress | FailureClass::MisalignedAddress | FailureClass::IllegalInstruction
+                FailureClass::IllegalAddress
+                    | FailureClass::MisalignedAddress
+                    | FailureClass::IllegalInstruction
             )
             && (other.pid.is_none() || root.pid.is_none() || other.pid == root.pid)
     });
     if let Some(better) = better {
         root.class = better.class;
         root.evidence.extend(better.evidence.iter().copied().take(2));
-        root.why = "the runtime says only that the launch failed; the kernel driver names the fault".to_owned();
+        root.why =
+            "the runtime says only that the launch failed; the kernel driver names the fault".to_owned();
     }
 }
 

@@ -39,7 +39,10 @@ pub fn build(case: &Case, verdict: &Verdict) -> Report {
         diagnostics: case
             .notes()
             .iter()
-            .map(|note| model::Diagnostic { severity: note.severity.to_owned(), message: show(&note.message) })
+            .map(|note| model::Diagnostic {
+                severity: note.severity.to_owned(),
+                message: show(&note.message),
+            })
             .collect(),
     }
 }
@@ -97,7 +100,10 @@ fn answer(verdict: &Verdict) -> model::Verdict {
             numel_in: collective.numel_in,
             numel_out: collective.numel_out,
         }),
-        restart: model::Restart { advice: advice(verdict.restart.advice), summary: show(&verdict.restart.summary) },
+        restart: model::Restart {
+            advice: advice(verdict.restart.advice),
+            summary: show(&verdict.restart.summary),
+        },
     }
 }
 
@@ -301,7 +307,11 @@ fn one_evidence(evidence: &Evidence) -> model::Evidence {
             time: None,
             from,
             text: show(&derived.text),
-            fields: derived.fields.iter().map(|(name, value)| ((*name).to_owned(), show(value).into())).collect(),
+            fields: derived
+                .fields
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), show(value).into()))
+                .collect(),
         },
     }
 }

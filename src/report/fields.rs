@@ -80,7 +80,9 @@ pub fn fields(event: &Event) -> Map<String, Value> {
             "frames": n.frames.len(), "raised_from": place(n.raised_from.as_ref()),
             "innermost": n.frames.iter().find_map(|f| f.function.as_deref()).map(show),
         }),
-        Data::Signal(s) => json!({ "signal": s.signal, "reporter": s.reporter, "address": hex(s.address), "pid": s.pid }),
+        Data::Signal(s) => {
+            json!({ "signal": s.signal, "reporter": s.reporter, "address": hex(s.address), "pid": s.pid })
+        }
         Data::Abort(a) => json!({
             "reason": a.reason, "exception": a.exception.as_deref().map(show), "what": a.what.as_deref().map(show),
             "place": place(a.place.as_ref()),
@@ -137,9 +139,15 @@ pub fn fields(event: &Event) -> Map<String, Value> {
             "place": place(l.place.as_ref()),
             "arguments": l.arguments.iter().map(|(n, v)| format!("{}={}", show(n), show(v))).collect::<Vec<_>>(),
         }),
-        Data::LaunchMention(l) => json!({ "kernel": show(&l.kernel), "grid": dims(l.grid), "block_dim": dims(l.block_dim) }),
-        Data::Graph(g) => json!({ "graph": match g { GraphMention::Capture => "capture", GraphMention::Replay => "replay" } }),
-        Data::Compile(c) => json!({ "compiler": c.compiler, "message": show(&c.message), "place": place(c.place.as_ref()) }),
+        Data::LaunchMention(l) => {
+            json!({ "kernel": show(&l.kernel), "grid": dims(l.grid), "block_dim": dims(l.block_dim) })
+        }
+        Data::Graph(g) => {
+            json!({ "graph": match g { GraphMention::Capture => "capture", GraphMention::Replay => "replay" } })
+        }
+        Data::Compile(c) => {
+            json!({ "compiler": c.compiler, "message": show(&c.message), "place": place(c.place.as_ref()) })
+        }
         Data::Launch(l) => json!({ "resource": show(&l.resource), "required": l.required, "limit": l.limit }),
         Data::Unknown(u) => json!({ "message": show(&u.message) }),
         Data::Signature(s) => json!({

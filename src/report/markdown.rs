@@ -14,14 +14,26 @@ pub fn render(report: &Report) -> String {
     out.push_str("| | |\n|---|---|\n");
     row(&mut out, "class", &format!("`{}`, {}", verdict.class.name(), name(&verdict.certainty)));
     if let Some(cause) = &verdict.cause {
-        row(&mut out, "cause", &format!("`{}`, {}: {}", name(&cause.kind), name(&cause.certainty), inline(&cause.summary)));
+        row(
+            &mut out,
+            "cause",
+            &format!("`{}`, {}: {}", name(&cause.kind), name(&cause.certainty), inline(&cause.summary)),
+        );
     }
     if let Some(code) = &verdict.code {
         let number = code.number.map(|n| n.to_string()).unwrap_or_default();
-        row(&mut out, "status", &code_span(format!("{} {number} {}", code.domain, code.name.as_deref().unwrap_or("")).trim()));
+        row(
+            &mut out,
+            "status",
+            &code_span(format!("{} {number} {}", code.domain, code.name.as_deref().unwrap_or("")).trim()),
+        );
     }
     if let Some(notice) = &verdict.observed_at {
-        let place = format!("{}:{}", notice.file.as_deref().unwrap_or("?"), notice.line.map(|l| l.to_string()).unwrap_or_default());
+        let place = format!(
+            "{}:{}",
+            notice.file.as_deref().unwrap_or("?"),
+            notice.line.map(|l| l.to_string()).unwrap_or_default()
+        );
         let sync = match notice.is_sync_point {
             Some(true) => ", a sync point",
             _ => "",
@@ -29,7 +41,13 @@ pub fn render(report: &Report) -> String {
         row(&mut out, "noticed at", &format!("{}{sync}", code_span(&place)));
     }
     if let Some(fault) = &verdict.fault_at {
-        let place = [fault.kernel.clone(), fault.file.clone().map(|file| format!("{file}:{}", fault.line.map(|l| l.to_string()).unwrap_or_default()))];
+        let place = [
+            fault.kernel.clone(),
+            fault
+                .file
+                .clone()
+                .map(|file| format!("{file}:{}", fault.line.map(|l| l.to_string()).unwrap_or_default())),
+        ];
         let place: Vec<String> = place.into_iter().flatten().collect();
         if !place.is_empty() {
             row(&mut out, "happened at", &code_span(&place.join(" at ")));
@@ -38,7 +56,11 @@ pub fn render(report: &Report) -> String {
     if let Some(rank) = verdict.root_rank {
         row(&mut out, "first rank", &rank.to_string());
     }
-    row(&mut out, "restart", &format!("{}: {}", name(&verdict.restart.advice).replace('_', " "), inline(&verdict.restart.summary)));
+    row(
+        &mut out,
+        "restart",
+        &format!("{}: {}", name(&verdict.restart.advice).replace('_', " "), inline(&verdict.restart.summary)),
+    );
     evidence(&mut out, report);
     checks(&mut out, report);
     next(&mut out, report);
@@ -50,7 +72,13 @@ pub fn render(report: &Report) -> String {
     }
     out.push_str("\n### Inputs\n\n");
     for input in &report.inputs {
-        out.push_str(&format!("- {} ({}, {} bytes, {} lines)\n", code_span(&input.path), name(&input.kind), input.bytes, input.lines));
+        out.push_str(&format!(
+            "- {} ({}, {} bytes, {} lines)\n",
+            code_span(&input.path),
+            name(&input.kind),
+            input.bytes,
+            input.lines
+        ));
     }
     for diagnostic in &report.diagnostics {
         out.push_str(&format!("- {}: {}\n", diagnostic.severity, inline(&diagnostic.message)));
@@ -97,7 +125,12 @@ fn checks(out: &mut String, report: &Report) {
     }
     out.push_str("\n### Checks\n\n| check | outcome | reading |\n|---|---|---|\n");
     for check in &report.checks {
-        out.push_str(&format!("| {} | {} | {} |\n", inline(&check.title), name(&check.status), inline(&check.reading)));
+        out.push_str(&format!(
+            "| {} | {} | {} |\n",
+            inline(&check.title),
+            name(&check.status),
+            inline(&check.reading)
+        ));
     }
 }
 
@@ -107,7 +140,12 @@ fn next(out: &mut String, report: &Report) {
     }
     out.push_str("\n### Next\n\n");
     for step in &report.next {
-        out.push_str(&format!("1. {}: {} (cost: {})\n", inline(&step.title), inline(&step.why), inline(&step.cost)));
+        out.push_str(&format!(
+            "1. {}: {} (cost: {})\n",
+            inline(&step.title),
+            inline(&step.why),
+            inline(&step.cost)
+        ));
         if let Some(words) = &step.command {
             let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
             for text in fenced(&format!("{line}\n")).lines() {

@@ -78,8 +78,19 @@ fn places(out: &mut String, report: &Report, paint: Paint) {
                     text.push_str(&format!(", {name} ({x},{y},{z})"));
                 }
             }
-            for part in [fault.access.as_ref().zip(fault.address.as_ref()).map(|(access, address)| format!("{access} bytes at {address}")),
-                fault.library.as_ref().map(|library| format!("in {library}{}", fault.offset.as_ref().map(|o| format!(" + {o}")).unwrap_or_default()))]
+            for part in [
+                fault
+                    .access
+                    .as_ref()
+                    .zip(fault.address.as_ref())
+                    .map(|(access, address)| format!("{access} bytes at {address}")),
+                fault.library.as_ref().map(|library| {
+                    format!(
+                        "in {library}{}",
+                        fault.offset.as_ref().map(|o| format!(" + {o}")).unwrap_or_default()
+                    )
+                }),
+            ]
             .into_iter()
             .flatten()
             {
@@ -89,7 +100,12 @@ fn places(out: &mut String, report: &Report, paint: Paint) {
             row(out, paint, "happened", &format!("{text} {}", refs(report, &fault.evidence)));
         }
         None if verdict.reported_asynchronously == Some(true) => {
-            row(out, paint, "happened", "not in this input: an earlier launch. The steps under \"next\" would name it.");
+            row(
+                out,
+                paint,
+                "happened",
+                "not in this input: an earlier launch. The steps under \"next\" would name it.",
+            );
         }
         None => {}
     }
@@ -98,14 +114,22 @@ fn places(out: &mut String, report: &Report, paint: Paint) {
 fn cause(out: &mut String, report: &Report, paint: Paint) {
     match &report.verdict.cause {
         Some(cause) => {
-            let kind = serde_json::to_value(cause.kind).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
+            let kind = serde_json::to_value(cause.kind)
+                .ok()
+                .and_then(|v| v.as_str().map(str::to_owned))
+                .unwrap_or_default();
             let supports = report
                 .hypotheses
                 .iter()
                 .find(|hypothesis| hypothesis.cause == Some(cause.kind))
                 .map(|hypothesis| refs(report, &hypothesis.supports))
                 .unwrap_or_default();
-            row(out, paint, "cause", &format!("{kind} [{}]: {} {supports}", certainty(cause.certainty), cause.summary));
+            row(
+                out,
+                paint,
+                "cause",
+                &format!("{kind} [{}]: {} {supports}", certainty(cause.certainty), cause.summary),
+            );
         }
         None if report.failures.is_empty() => {}
         None => row(out, paint, "cause", "the input does not name one"),
@@ -139,7 +163,11 @@ fn failures(out: &mut String, report: &Report, paint: Paint) {
         };
         let rank = failure.rank.map(|rank| format!(" rank {rank}")).unwrap_or_default();
         let why = failure.why.as_deref().unwrap_or("");
-        let line = format!("{role:<9} {}{rank}: {why} {}", failure.class.name(), refs(report, failure.evidence.get(..1).unwrap_or_default()));
+        let line = format!(
+            "{role:<9} {}{rank}: {why} {}",
+            failure.class.name(),
+            refs(report, failure.evidence.get(..1).unwrap_or_default())
+        );
         out.push_str(&wrapped(&line, WIDTH, "  "));
     }
     let more = report.failures.len().saturating_sub(12);
@@ -154,7 +182,10 @@ fn ranks(out: &mut String, report: &Report, paint: Paint) {
     }
     title(out, paint, "ranks, the odd one out on top");
     for rank in report.ranks.iter().take(8) {
-        let state = serde_json::to_value(rank.state).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
+        let state = serde_json::to_value(rank.state)
+            .ok()
+            .and_then(|v| v.as_str().map(str::to_owned))
+            .unwrap_or_default();
         let mut line = format!("rank {:<4} {state:<10}", rank.rank);
         if let (Some(enqueued), Some(completed)) = (rank.last_enqueued, rank.last_completed) {
             line.push_str(&format!(" enqueued {enqueued}, completed {completed}"));
@@ -221,7 +252,11 @@ fn next(out: &mut String, report: &Report, paint: Paint) {
     }
     title(out, paint, "next");
     for (number, step) in report.next.iter().enumerate() {
-        out.push_str(&wrapped(&format!("{}. {}: {} (cost: {})", number + 1, step.title, step.why, step.cost), WIDTH, "  "));
+        out.push_str(&wrapped(
+            &format!("{}. {}: {} (cost: {})", number + 1, step.title, step.why, step.cost),
+            WIDTH,
+            "  ",
+        ));
         if let Some(words) = &step.command {
             let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
             out.push_str(&format!("     {}\n", paint.label(Label::Command, &line)));
@@ -242,9 +277,15 @@ fn mitigations(out: &mut String, report: &Report, paint: Paint) {
 fn inputs(out: &mut String, report: &Report, paint: Paint) {
     title(out, paint, "read");
     for input in report.inputs.iter().take(12) {
-        let kind = serde_json::to_value(input.kind).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
+        let kind = serde_json::to_value(input.kind)
+            .ok()
+            .and_then(|v| v.as_str().map(str::to_owned))
+            .unwrap_or_default();
         let cut = if input.truncated { ", cut" } else { "" };
-        out.push_str(&format!("  {} ({kind}, {} bytes, {} lines{cut})\n", input.path, input.bytes, input.lines));
+        out.push_str(&format!(
+            "  {} ({kind}, {} bytes, {} lines{cut})\n",
+            input.path, input.bytes, input.lines
+        ));
     }
     let more = report.inputs.len().saturating_sub(12);
     if more > 0 {

@@ -70,15 +70,21 @@ fn sync_point(verdict: &Verdict) -> Option<Check> {
     let (status, reading) = match notice.and_then(|notice| notice.is_sync_point) {
         Some(true) => {
             let why = notice.and_then(|notice| notice.sync_why).unwrap_or("waits for the GPU");
-            (CheckStatus::Holds, format!("{call} {why}: the error was noticed there and happened in an earlier launch"))
+            (
+                CheckStatus::Holds,
+                format!("{call} {why}: the error was noticed there and happened in an earlier launch"),
+            )
         }
         Some(false) => (
             CheckStatus::Fails,
-            format!("{call} does not wait for the GPU by itself: the fault may be near, unless another launch failed before it"),
+            format!(
+                "{call} does not wait for the GPU by itself: the fault may be near, unless another launch failed before it"
+            ),
         ),
         None => (
             CheckStatus::Unknown,
-            "the input names no reporting call; a traceback, or a rerun with CUDA_LAUNCH_BLOCKING=1, would".to_owned(),
+            "the input names no reporting call; a traceback, or a rerun with CUDA_LAUNCH_BLOCKING=1, would"
+                .to_owned(),
         ),
     };
     Some(Check {
@@ -91,7 +97,8 @@ fn sync_point(verdict: &Verdict) -> Option<Check> {
 }
 
 fn messenger(verdict: &Verdict) -> Option<Check> {
-    let messengers: Vec<_> = verdict.failures.iter().filter(|failure| failure.role == Role::Messenger).collect();
+    let messengers: Vec<_> =
+        verdict.failures.iter().filter(|failure| failure.role == Role::Messenger).collect();
     let first = messengers.first()?;
     Some(Check {
         id: "messenger",
@@ -115,7 +122,10 @@ fn driver_agrees(case: &Case, verdict: &Verdict) -> Option<Check> {
         .map(|(id, _, ())| id)
         .collect();
     let (status, reading) = if ours.is_empty() {
-        (CheckStatus::Unknown, "no kernel log in the input: add dmesg (or journalctl -k) of the same time to see an Xid")
+        (
+            CheckStatus::Unknown,
+            "no kernel log in the input: add dmesg (or journalctl -k) of the same time to see an Xid",
+        )
     } else {
         (CheckStatus::Holds, "the kernel driver logged a fault of device code")
     };

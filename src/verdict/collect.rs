@@ -75,14 +75,17 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
     match &event.data {
         Data::Status(status) => gpu::status(status),
         Data::Library(status) => gpu::library(status),
-        Data::GpuOutOfMemory(_) => {
-            Some(Claim::direct(FailureClass::GpuOom, "an allocator ran out of GPU memory").cause(Some(CauseKind::GpuMemory)))
-        }
+        Data::GpuOutOfMemory(_) => Some(
+            Claim::direct(FailureClass::GpuOom, "an allocator ran out of GPU memory")
+                .cause(Some(CauseKind::GpuMemory)),
+        ),
         Data::DeviceAssert(assert) => Some(gpu::device_assert(assert)),
         Data::Sanitizer(record) => gpu::sanitizer(record),
         Data::FaultingLaunch(launch) => gpu::faulting_launch(launch),
         Data::Launch(refused) => Some(gpu::refused(refused)),
-        Data::Compile(_) => Some(Claim::direct(FailureClass::CompileError, "a compiler stopped with an error")),
+        Data::Compile(_) => {
+            Some(Claim::direct(FailureClass::CompileError, "a compiler stopped with an error"))
+        }
         Data::Xid(xid) => gpu::xid(xid),
         Data::DriverFault(fault) => Some(gpu::driver_fault(fault)),
         Data::Traceback(traceback) => host::traceback(traceback),
@@ -90,20 +93,29 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
         Data::Signal(signal) => host::signal(signal),
         Data::Abort(abort) => host::abort(abort),
         Data::KernelSegfault(_) => {
-            Some(Claim::direct(FailureClass::Segfault, "the kernel reports a segmentation fault").code("signal", Some(11), Some("SIGSEGV".to_owned())))
+            Some(Claim::direct(FailureClass::Segfault, "the kernel reports a segmentation fault").code(
+                "signal",
+                Some(11),
+                Some("SIGSEGV".to_owned()),
+            ))
         }
-        Data::OomKill(_) => {
-            Some(Claim::direct(FailureClass::HostOom, "the kernel killed a process for memory").cause(Some(CauseKind::HostMemory)))
-        }
+        Data::OomKill(_) => Some(
+            Claim::direct(FailureClass::HostOom, "the kernel killed a process for memory")
+                .cause(Some(CauseKind::HostMemory)),
+        ),
         Data::Exit(exit) => host::exit(exit),
         Data::Nccl(line) => ranks::nccl(line),
         Data::NcclResult(result) => ranks::nccl_result(result),
-        Data::CollectiveTimeout(_) => {
-            Some(Claim::new(FailureClass::Nccl, Weight::Waiting, "a rank waited for a collective until its time limit"))
-        }
+        Data::CollectiveTimeout(_) => Some(Claim::new(
+            FailureClass::Nccl,
+            Weight::Waiting,
+            "a rank waited for a collective until its time limit",
+        )),
         Data::CollectiveMismatch(mismatch) => Some(ranks::mismatch(mismatch)),
         Data::PeerLost(lost) => Some(ranks::peer_lost(lost)),
-        Data::Unknown(_) => Some(Claim::new(FailureClass::Undecided, Weight::Hint, "a line says that something failed")),
+        Data::Unknown(_) => {
+            Some(Claim::new(FailureClass::Undecided, Weight::Hint, "a line says that something failed"))
+        }
         Data::Signature(signature) => FailureClass::from_name(&signature.class)
             .map(|class| Claim::direct(class, "a site's own signature matched")),
         Data::SanitizerSummary(_)

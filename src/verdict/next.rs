@@ -64,7 +64,11 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             Next {
                 id: "architectures",
                 title: "Compare the binary's architectures with the GPU",
-                command: Some(vec!["nvidia-smi".into(), "--query-gpu=name,compute_cap,driver_version".into(), "--format=csv".into()]),
+                command: Some(vec![
+                    "nvidia-smi".into(),
+                    "--query-gpu=name,compute_cap,driver_version".into(),
+                    "--format=csv".into(),
+                ]),
                 cost: "none",
                 why: "code that was built for another GPU fails like this; cuobjdump --list-elf LIBRARY names what is in it",
             },
@@ -84,7 +88,11 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             Next {
                 id: "flight-recorder",
                 title: "Record every collective next time",
-                command: with(&["TORCH_FR_BUFFER_SIZE=2000", "TORCH_NCCL_DUMP_ON_TIMEOUT=1", "NCCL_DEBUG=WARN"]),
+                command: with(&[
+                    "TORCH_FR_BUFFER_SIZE=2000",
+                    "TORCH_NCCL_DUMP_ON_TIMEOUT=1",
+                    "NCCL_DEBUG=WARN",
+                ]),
                 cost: "small; one file a rank when a time-out comes",
                 why: "the dumps of all ranks name the rank that never came and the line that enqueued the odd collective",
             },
@@ -107,7 +115,13 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             Next {
                 id: "native-stack",
                 title: "Take the native stack in gdb",
-                command: Some(["gdb", "-batch", "-ex", "run", "-ex", "bt", "--args"].iter().map(|w| (*w).to_owned()).chain(program).collect()),
+                command: Some(
+                    ["gdb", "-batch", "-ex", "run", "-ex", "bt", "--args"]
+                        .iter()
+                        .map(|w| (*w).to_owned())
+                        .chain(program)
+                        .collect(),
+                ),
                 cost: "needs gdb; slower start",
                 why: "it names the library and function that crashed",
             },
@@ -146,7 +160,10 @@ fn own_words(words: &[String]) -> Vec<String> {
     let mut rest = words;
     while let Some((first, tail)) = rest.split_first() {
         let is_tool = matches!(first.as_str(), "env" | "compute-sanitizer" | "cuda-memcheck");
-        let is_option = first.starts_with('-') || first.contains('=') || tail.first().is_some() && matches!(first.as_str(), "memcheck" | "racecheck" | "initcheck" | "synccheck" | "full");
+        let is_option = first.starts_with('-')
+            || first.contains('=')
+            || tail.first().is_some()
+                && matches!(first.as_str(), "memcheck" | "racecheck" | "initcheck" | "synccheck" | "full");
         let is_number = first.chars().all(|c| c.is_ascii_digit());
         if is_tool || is_option || is_number {
             rest = tail;
@@ -196,11 +213,17 @@ pub fn mitigations(verdict: &Verdict) -> Vec<Mitigation> {
         Some(CauseKind::MissingMask) => vec![
             m("stop-gap", "pad the size to a multiple of the block"),
             m("fix", "guard the access: `if (i < n)` in CUDA C++, `mask=offs < n` in Triton"),
-            m("verification", "run sizes of one block less one, one block, and one block more under memcheck"),
+            m(
+                "verification",
+                "run sizes of one block less one, one block, and one block more under memcheck",
+            ),
         ],
         Some(CauseKind::BadIndex) => vec![
             m("stop-gap", "clamp or drop the offending entries and log how many there were"),
-            m("fix", "check `0 <= index < size` where the index is made: tokenizer against vocabulary, labels against classes"),
+            m(
+                "fix",
+                "check `0 <= index < size` where the index is made: tokenizer against vocabulary, labels against classes",
+            ),
         ],
         Some(CauseKind::GraphReplay) => vec![
             m("stop-gap", "run eagerly, without the captured graph"),
@@ -209,7 +232,10 @@ pub fn mitigations(verdict: &Verdict) -> Vec<Mitigation> {
         Some(CauseKind::LaunchLimit) => vec![m("fix", "lower block sizes or num_stages, or split the grid")],
         Some(CauseKind::SymmWindow) => vec![
             m("stop-gap", "use the plain dist.all_reduce for this tensor"),
-            m("fix", "allocate the same shape and dtype in symmetric memory on every rank before the rendezvous"),
+            m(
+                "fix",
+                "allocate the same shape and dtype in symmetric memory on every rank before the rendezvous",
+            ),
         ],
         Some(CauseKind::MissingCollective | CauseKind::CollectiveMismatch) => vec![m(
             "fix",

@@ -86,7 +86,8 @@ pub fn board(case: &Case, failures: &[Failure]) -> Vec<RankRow> {
     for failure in failures {
         let rank = failure.rank.or_else(|| failure.pid.and_then(|pid| pids.get(&pid).copied()));
         let Some(row) = rank.and_then(|rank| rows.get_mut(&rank)) else { continue };
-        let own = failure.role == Role::Root || failure.role == Role::Cascade && failure.weight >= Weight::Program;
+        let own =
+            failure.role == Role::Root || failure.role == Role::Cascade && failure.weight >= Weight::Program;
         if own && failure.class != FailureClass::Nccl {
             row.state = RankState::Failed;
         }

@@ -42,22 +42,43 @@ pub fn advise(verdict: &Verdict) -> Restart {
 fn by_cause(cause: Option<CauseKind>) -> Option<(RestartAdvice, &'static str)> {
     use RestartAdvice::{AfterDrain, Pointless, WorthTrying};
     Some(match cause? {
-        CauseKind::Int32Overflow => (Pointless, "the same input fails every time; lower the rows per rank first"),
-        CauseKind::MissingMask | CauseKind::BadIndex | CauseKind::StrideMismatch | CauseKind::MisalignedView | CauseKind::NullPointer
-        | CauseKind::HostPointer | CauseKind::SharedMemory | CauseKind::QuantBoundary | CauseKind::LaunchLimit => {
-            (Pointless, "a program fault: the same input fails again")
+        CauseKind::Int32Overflow => {
+            (Pointless, "the same input fails every time; lower the rows per rank first")
         }
-        CauseKind::NanInput => (Pointless, "the same batch produces the same values; skip it or go back to an earlier checkpoint"),
-        CauseKind::CollectiveMismatch | CauseKind::MissingCollective | CauseKind::SymmWindow => {
-            (Pointless, "the ranks run different code paths and will do so again; a longer time-out cannot help")
+        CauseKind::MissingMask
+        | CauseKind::BadIndex
+        | CauseKind::StrideMismatch
+        | CauseKind::MisalignedView
+        | CauseKind::NullPointer
+        | CauseKind::HostPointer
+        | CauseKind::SharedMemory
+        | CauseKind::QuantBoundary
+        | CauseKind::LaunchLimit => (Pointless, "a program fault: the same input fails again"),
+        CauseKind::NanInput => (
+            Pointless,
+            "the same batch produces the same values; skip it or go back to an earlier checkpoint",
+        ),
+        CauseKind::CollectiveMismatch | CauseKind::MissingCollective | CauseKind::SymmWindow => (
+            Pointless,
+            "the ranks run different code paths and will do so again; a longer time-out cannot help",
+        ),
+        CauseKind::WrongArch
+        | CauseKind::VersionMismatch
+        | CauseKind::AbiMismatch
+        | CauseKind::DuplicateGpu
+        | CauseKind::ShmExhausted => (Pointless, "the set-up must change first"),
+        CauseKind::GpuMemory => {
+            (Pointless, "the same request asks for the same memory, unless another process held it")
         }
-        CauseKind::WrongArch | CauseKind::VersionMismatch | CauseKind::AbiMismatch | CauseKind::DuplicateGpu | CauseKind::ShmExhausted => {
-            (Pointless, "the set-up must change first")
+        CauseKind::Network | CauseKind::PeerDied => {
+            (WorthTrying, "the cause lies outside this process and may be gone")
         }
-        CauseKind::GpuMemory => (Pointless, "the same request asks for the same memory, unless another process held it"),
-        CauseKind::Network | CauseKind::PeerDied => (WorthTrying, "the cause lies outside this process and may be gone"),
-        CauseKind::Ecc | CauseKind::GpuLost | CauseKind::Nvlink => (AfterDrain, "take the named GPU's node out first"),
-        CauseKind::GspFirmware => (AfterDrain, "the GPU needs a reset, by someone with that right, before it runs again"),
+        CauseKind::Ecc | CauseKind::GpuLost | CauseKind::Nvlink => {
+            (AfterDrain, "take the named GPU's node out first")
+        }
+        CauseKind::GspFirmware => {
+            (AfterDrain, "the GPU needs a reset, by someone with that right, before it runs again")
+        }
         _ => return None,
     })
 }
@@ -66,16 +87,28 @@ fn by_class(class: FailureClass) -> (RestartAdvice, &'static str) {
     use RestartAdvice::{AfterDrain, Pointless, Unknown, WorthTrying};
     match class {
         FailureClass::Hardware => (AfterDrain, "take the node with this GPU out first"),
-        FailureClass::Killed => (WorthTrying, "something outside ended the process; find out what before the next long run"),
-        FailureClass::HostOom => (Pointless, "the same job needs the same memory; lower workers or raise the limit first"),
-        FailureClass::GpuOom => (Pointless, "the same request asks for the same memory"),
-        FailureClass::DeviceAssert | FailureClass::LaunchConfig | FailureClass::NoKernelImage | FailureClass::CompileError
-        | FailureClass::PythonError | FailureClass::GraphCapture | FailureClass::ApiError => {
-            (Pointless, "the program's own check fails again with the same input")
+        FailureClass::Killed => {
+            (WorthTrying, "something outside ended the process; find out what before the next long run")
         }
+        FailureClass::HostOom => {
+            (Pointless, "the same job needs the same memory; lower workers or raise the limit first")
+        }
+        FailureClass::GpuOom => (Pointless, "the same request asks for the same memory"),
+        FailureClass::DeviceAssert
+        | FailureClass::LaunchConfig
+        | FailureClass::NoKernelImage
+        | FailureClass::CompileError
+        | FailureClass::PythonError
+        | FailureClass::GraphCapture
+        | FailureClass::ApiError => (Pointless, "the program's own check fails again with the same input"),
         FailureClass::Driver => (Pointless, "driver and set-up must be put right first"),
         FailureClass::None => (Unknown, "no failure in the input"),
-        FailureClass::Nccl => (Unknown, "the evidence does not say whether a program or the network stopped the ranks"),
-        _ => (Unknown, "the evidence does not say whether the same input fails again; try it once to learn that"),
+        FailureClass::Nccl => {
+            (Unknown, "the evidence does not say whether a program or the network stopped the ranks")
+        }
+        _ => (
+            Unknown,
+            "the evidence does not say whether the same input fails again; try it once to learn that",
+        ),
     }
 }

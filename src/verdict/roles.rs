@@ -29,7 +29,8 @@ pub fn assign(failures: &mut Vec<Failure>) -> bool {
 /// Position of the first failure.
 fn choose(failures: &[Failure]) -> Option<usize> {
     // Hardware that broke explains whatever the programs on it print, whenever they print it.
-    if let Some(at) = earliest(failures, |f| f.class == FailureClass::Hardware && f.weight == Weight::Direct) {
+    if let Some(at) = earliest(failures, |f| f.class == FailureClass::Hardware && f.weight == Weight::Direct)
+    {
         return Some(at);
     }
     let steps: [&dyn Fn(&Failure) -> bool; 8] = [
@@ -65,7 +66,10 @@ fn role_beside(failure: &Failure, root: &Failure) -> (Role, Option<String>) {
     if let Some(messenger) = failure.relayed_by
         && messenger != Messenger::Launcher
     {
-        return (Role::Messenger, Some(format!("{} reports what happened elsewhere", messenger_name(messenger))));
+        return (
+            Role::Messenger,
+            Some(format!("{} reports what happened elsewhere", messenger_name(messenger))),
+        );
     }
     if failure.relayed_by == Some(Messenger::Launcher) || failure.class == FailureClass::Killed {
         return (Role::Cleanup, Some("the launcher's word or clean-up after the first failure".to_owned()));

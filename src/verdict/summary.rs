@@ -67,8 +67,14 @@ pub fn sentence(verdict: &Verdict) -> String {
         }
     }
     text.push('.');
-    let messenger = verdict.failures.iter().find(|failure| failure.role == Role::Messenger).and_then(|failure| failure.relayed_by);
-    if let Some(messenger) = messenger.filter(|messenger| matches!(messenger, Messenger::NcclWatchdog | Messenger::Nccl)) {
+    let messenger = verdict
+        .failures
+        .iter()
+        .find(|failure| failure.role == Role::Messenger)
+        .and_then(|failure| failure.relayed_by);
+    if let Some(messenger) =
+        messenger.filter(|messenger| matches!(messenger, Messenger::NcclWatchdog | Messenger::Nccl))
+    {
         let mut name = String::new();
         push_capital(&mut name, messenger_name(messenger));
         let _ = write!(text, " {name} is only the messenger.");

@@ -48,7 +48,10 @@ fn read(id: EvidenceId, record: &SanitizerRecord) -> Vec<Hypothesis> {
         }
         Side::After if nearest.distance_bytes <= TAIL_BYTES => vec![tail(id, record, nearest)],
         Side::Before if nearest.distance_bytes <= TAIL_BYTES => {
-            let text = format!("the access is {} bytes before the allocation: a wrong base or stride", nearest.distance_bytes);
+            let text = format!(
+                "the access is {} bytes before the allocation: a wrong base or stride",
+                nearest.distance_bytes
+            );
             vec![hypothesis(CauseKind::OutOfBounds, Certainty::Suspected, text, id)]
         }
         Side::After | Side::Before => {
@@ -91,7 +94,9 @@ fn reads_an_index(record: &SanitizerRecord) -> bool {
     let kernel = record.kernel.as_deref().unwrap_or("");
     let lower = kernel.to_ascii_lowercase();
     ["gather", "scatter", "index", "embedding", "lookup"].iter().any(|word| lower.contains(word))
-        || ["const int *", "const long *", "const int*", "const long*", "int64_t const*"].iter().any(|kind| kernel.contains(kind))
+        || ["const int *", "const long *", "const int*", "const long*", "int64_t const*"]
+            .iter()
+            .any(|kind| kernel.contains(kind))
 }
 
 fn hypothesis(cause: CauseKind, certainty: Certainty, summary: String, id: EvidenceId) -> Hypothesis {
@@ -111,7 +116,9 @@ fn settle(cause: CauseKind) -> Vec<String> {
         CauseKind::MissingMask => "run with a size that is a multiple of the block: it must pass",
         CauseKind::BadIndex => "check max(index) < size and min(index) >= 0 before the launch",
         CauseKind::SanitizerFalsePositive => "run again with expandable segments and pools off",
-        CauseKind::OutOfBounds => "print the kernel's sizes and strides at the launch and compare them with the tensor",
+        CauseKind::OutOfBounds => {
+            "print the kernel's sizes and strides at the launch and compare them with the tensor"
+        }
         _ => return Vec::new(),
     };
     vec![text.to_owned()]

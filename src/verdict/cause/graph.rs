@@ -12,7 +12,10 @@ use super::{Hypothesis, View};
 
 /// The rule.
 pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
-    if !matches!(view.root.class, FailureClass::IllegalAddress | FailureClass::MisalignedAddress | FailureClass::LaunchFailure) {
+    if !matches!(
+        view.root.class,
+        FailureClass::IllegalAddress | FailureClass::MisalignedAddress | FailureClass::LaunchFailure
+    ) {
         return Vec::new();
     }
     let in_stack = view.places.notice.iter().flat_map(|notice| notice.evidence.iter().copied()).find(|id| {
@@ -24,7 +27,11 @@ pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
             crate::case::Fact::Derived(_) => false,
         })
     });
-    let said = view.case.pick(|data| matches!(data, Data::Graph(GraphMention::Replay)).then_some(())).map(|(id, _, ())| id).next();
+    let said = view
+        .case
+        .pick(|data| matches!(data, Data::Graph(GraphMention::Replay)).then_some(()))
+        .map(|(id, _, ())| id)
+        .next();
     let Some(id) = in_stack.or(said) else { return Vec::new() };
     vec![Hypothesis {
         class: view.root.class,
@@ -42,5 +49,9 @@ pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
 
 fn replays(frame: &PyFrame) -> bool {
     let function = frame.function.as_deref().unwrap_or("");
-    function == "replay" || frame.source.as_deref().is_some_and(|source| source.contains(".replay(") || source.contains("graph_replay"))
+    function == "replay"
+        || frame
+            .source
+            .as_deref()
+            .is_some_and(|source| source.contains(".replay(") || source.contains("graph_replay"))
 }

@@ -31,7 +31,9 @@ fn stated<'a>(view: &View<'a>) -> Option<(&'a Failure, CauseKind)> {
         view.failures
             .iter()
             .filter(|failure| failure.class == view.root.class)
-            .filter(|failure| view.root.rank.is_none() || failure.rank.is_none() || failure.rank == view.root.rank)
+            .filter(|failure| {
+                view.root.rank.is_none() || failure.rank.is_none() || failure.rank == view.root.rank
+            })
             .find_map(of)
     })
 }
@@ -39,8 +41,12 @@ fn stated<'a>(view: &View<'a>) -> Option<(&'a Failure, CauseKind)> {
 /// Most statements support their cause; a few only point to it.
 fn certainty(cause: CauseKind, failure: &Failure) -> Certainty {
     match cause {
-        CauseKind::PeerDied | CauseKind::HostMemory if failure.class == FailureClass::Nccl => Certainty::Suspected,
-        CauseKind::GspFirmware | CauseKind::GpuLost | CauseKind::WrongArch | CauseKind::HeapCorruption => Certainty::Supported,
+        CauseKind::PeerDied | CauseKind::HostMemory if failure.class == FailureClass::Nccl => {
+            Certainty::Suspected
+        }
+        CauseKind::GspFirmware | CauseKind::GpuLost | CauseKind::WrongArch | CauseKind::HeapCorruption => {
+            Certainty::Supported
+        }
         _ => Certainty::Supported,
     }
 }
@@ -49,9 +55,13 @@ fn certainty(cause: CauseKind, failure: &Failure) -> Certainty {
 #[must_use]
 pub fn summary(cause: CauseKind) -> &'static str {
     match cause {
-        CauseKind::Int32Overflow => "a 32-bit index wrapped: the product of sizes that fit passed 2,147,483,647",
+        CauseKind::Int32Overflow => {
+            "a 32-bit index wrapped: the product of sizes that fit passed 2,147,483,647"
+        }
         CauseKind::OutOfBounds => "an access left its buffer",
-        CauseKind::MissingMask => "the last block runs past the end of the buffer: its load or store has no mask or guard",
+        CauseKind::MissingMask => {
+            "the last block runs past the end of the buffer: its load or store has no mask or guard"
+        }
         CauseKind::BadIndex => "an index or label lies outside its table",
         CauseKind::StrideMismatch => "the kernel was given strides that are not the tensor's",
         CauseKind::MisalignedView => "a view starts at an address that is not aligned for the access",
@@ -66,7 +76,9 @@ pub fn summary(cause: CauseKind) -> &'static str {
         CauseKind::NanInput => "NaN or Inf reached an operation that cannot take it",
         CauseKind::WrongArch => "the binary holds no code for this GPU's architecture",
         CauseKind::LaunchLimit => "the launch asks for more than the GPU allows",
-        CauseKind::CollectiveMismatch => "ranks called different collectives, sizes or types at the same sequence number",
+        CauseKind::CollectiveMismatch => {
+            "ranks called different collectives, sizes or types at the same sequence number"
+        }
         CauseKind::MissingCollective => "a rank never joined the collective that the others wait for",
         CauseKind::PeerDied => "another rank was gone before this one noticed",
         CauseKind::Network => "the network between ranks failed",

@@ -3,8 +3,8 @@
 //! In: the typed event. Out: a claim. It leaves alone whether the claim is the first one.
 
 use crate::read::event::{
-    DeviceAssert, DriverFault, DriverFaultKind, FaultingLaunch, LaunchRefused, LibraryStatus, Messenger, SanitizerFinding,
-    SanitizerRecord, Status, Xid,
+    DeviceAssert, DriverFault, DriverFaultKind, FaultingLaunch, LaunchRefused, LibraryStatus, Messenger,
+    SanitizerFinding, SanitizerRecord, Status, Xid,
 };
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
@@ -67,7 +67,11 @@ pub fn library(status: &LibraryStatus) -> Option<Claim> {
 
 /// A device-side assertion.
 pub fn device_assert(assert: &DeviceAssert) -> Claim {
-    let cause = if assert.int32_overflow { Some(CauseKind::Int32Overflow) } else { assertion_cause(&assert.expression) };
+    let cause = if assert.int32_overflow {
+        Some(CauseKind::Int32Overflow)
+    } else {
+        assertion_cause(&assert.expression)
+    };
     Claim::direct(FailureClass::DeviceAssert, "device code asserted")
         .code("cuda", Some(710), Some("cudaErrorAssert".to_owned()))
         .cause(cause)
@@ -76,12 +80,26 @@ pub fn device_assert(assert: &DeviceAssert) -> Claim {
 /// What the failed condition is about. The condition is the kernel author's own statement.
 fn assertion_cause(expression: &str) -> Option<CauseKind> {
     let lower = expression.to_ascii_lowercase();
-    let about_index = ["index", "idx", "ind ", "ind>", "ind<", "t >= 0", "label", "target", "n_classes", "out of bounds", "srcindex", "dstindex"]
-        .iter()
-        .any(|word| lower.contains(word));
-    let about_nan = ["nan", "isfinite", "inf", "probability", "sum(prob", "val >= zero", "input_val >= zero", "cumdist"]
-        .iter()
-        .any(|word| lower.contains(word));
+    let about_index = [
+        "index",
+        "idx",
+        "ind ",
+        "ind>",
+        "ind<",
+        "t >= 0",
+        "label",
+        "target",
+        "n_classes",
+        "out of bounds",
+        "srcindex",
+        "dstindex",
+    ]
+    .iter()
+    .any(|word| lower.contains(word));
+    let about_nan =
+        ["nan", "isfinite", "inf", "probability", "sum(prob", "val >= zero", "input_val >= zero", "cumdist"]
+            .iter()
+            .any(|word| lower.contains(word));
     match (about_index, about_nan) {
         (true, _) => Some(CauseKind::BadIndex),
         (false, true) => Some(CauseKind::NanInput),
@@ -95,14 +113,23 @@ pub fn sanitizer(record: &SanitizerRecord) -> Option<Claim> {
         SanitizerFinding::OutOfBounds | SanitizerFinding::FreedMemory | SanitizerFinding::InvalidAccess => {
             Claim::direct(FailureClass::IllegalAddress, "the sanitizer caught the access")
         }
-        SanitizerFinding::Misaligned => Claim::direct(FailureClass::MisalignedAddress, "the sanitizer caught the access"),
-        SanitizerFinding::Race => Claim::direct(FailureClass::Race, "the sanitizer found a hazard"),
-        SanitizerFinding::UninitializedRead => {
-            Claim::direct(FailureClass::UninitializedRead, "the sanitizer found a read of memory that nothing wrote")
+        SanitizerFinding::Misaligned => {
+            Claim::direct(FailureClass::MisalignedAddress, "the sanitizer caught the access")
         }
-        SanitizerFinding::Barrier => Claim::direct(FailureClass::BarrierError, "the sanitizer found a barrier error"),
-        SanitizerFinding::Leak => Claim::new(FailureClass::Leak, Weight::Program, "the sanitizer found leaked memory"),
-        SanitizerFinding::AllocatorError => Claim::direct(FailureClass::ApiError, "an allocator call was wrong"),
+        SanitizerFinding::Race => Claim::direct(FailureClass::Race, "the sanitizer found a hazard"),
+        SanitizerFinding::UninitializedRead => Claim::direct(
+            FailureClass::UninitializedRead,
+            "the sanitizer found a read of memory that nothing wrote",
+        ),
+        SanitizerFinding::Barrier => {
+            Claim::direct(FailureClass::BarrierError, "the sanitizer found a barrier error")
+        }
+        SanitizerFinding::Leak => {
+            Claim::new(FailureClass::Leak, Weight::Program, "the sanitizer found leaked memory")
+        }
+        SanitizerFinding::AllocatorError => {
+            Claim::direct(FailureClass::ApiError, "an allocator call was wrong")
+        }
         SanitizerFinding::ApiError => return api_echo(record),
         SanitizerFinding::UnusedMemory => return None,
         SanitizerFinding::Other => Claim::direct(other_finding(&record.head), "the sanitizer reports it"),
@@ -113,7 +140,10 @@ pub fn sanitizer(record: &SanitizerRecord) -> Option<Claim> {
 
 fn other_finding(head: &str) -> FailureClass {
     let lower = head.to_ascii_lowercase();
-    if lower.contains("illegal instruction") || lower.contains("program counter") || lower.contains("invalid pc") {
+    if lower.contains("illegal instruction")
+        || lower.contains("program counter")
+        || lower.contains("invalid pc")
+    {
         FailureClass::IllegalInstruction
     } else if lower.contains("stack overflow") || lower.contains("address") || lower.contains("access") {
         FailureClass::IllegalAddress
@@ -165,7 +195,10 @@ fn exception_text_class(text: &str) -> Option<FailureClass> {
     let lower = text.to_ascii_lowercase();
     let class = if lower.contains("misaligned") {
         FailureClass::MisalignedAddress
-    } else if lower.contains("illegal instruction") || lower.contains("invalid pc") || lower.contains("program counter") {
+    } else if lower.contains("illegal instruction")
+        || lower.contains("invalid pc")
+        || lower.contains("program counter")
+    {
         FailureClass::IllegalInstruction
     } else if lower.contains("assert") {
         FailureClass::DeviceAssert
@@ -181,7 +214,8 @@ fn exception_text_class(text: &str) -> Option<FailureClass> {
 
 /// A launch refused before it ran.
 pub fn refused(_: &LaunchRefused) -> Claim {
-    Claim::direct(FailureClass::LaunchConfig, "the launch was refused for its resources").cause(Some(CauseKind::LaunchLimit))
+    Claim::direct(FailureClass::LaunchConfig, "the launch was refused for its resources")
+        .cause(Some(CauseKind::LaunchLimit))
 }
 
 /// An Xid.
@@ -191,7 +225,9 @@ pub fn xid(xid: &Xid) -> Option<Claim> {
         31 => (FailureClass::IllegalAddress, Weight::Exit, None),
         // Aftermath and information about another Xid, corrected errors: they say nothing about what failed.
         43 | 45 | 63 | 92 | 121 | 154 => return None,
-        48 | 64 | 94 | 95 | 140 | 156 | 157 | 171 | 172 => (FailureClass::Hardware, Weight::Direct, Some(CauseKind::Ecc)),
+        48 | 64 | 94 | 95 | 140 | 156 | 157 | 171 | 172 => {
+            (FailureClass::Hardware, Weight::Direct, Some(CauseKind::Ecc))
+        }
         74 | 136 | 137 | 144..=150 | 155 => (FailureClass::Hardware, Weight::Direct, Some(CauseKind::Nvlink)),
         79 | 167 => (FailureClass::Hardware, Weight::Direct, Some(CauseKind::GpuLost)),
         119 | 120 => (FailureClass::Driver, Weight::Direct, Some(CauseKind::GspFirmware)),
@@ -209,7 +245,10 @@ pub fn xid(xid: &Xid) -> Option<Claim> {
 /// Xid 13 carries the SM's reason, as text or as the low byte of its exception register.
 fn xid13_class(xid: &Xid) -> Option<FailureClass> {
     let reason = xid.sm_reason.as_deref().unwrap_or("").to_ascii_lowercase();
-    if reason.contains("misaligned address") || reason.contains("misaligned register") || reason.contains("misaligned pc") {
+    if reason.contains("misaligned address")
+        || reason.contains("misaligned register")
+        || reason.contains("misaligned pc")
+    {
         return Some(FailureClass::MisalignedAddress);
     }
     if reason.contains("illegal instruction") || reason.contains("invalid pc") {

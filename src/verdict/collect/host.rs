@@ -3,7 +3,8 @@
 //! In: the typed event. Out: a claim. It leaves alone whether a launcher's word is clean-up: that needs the other events.
 
 use crate::read::event::{
-    Abort, AbortReason, Exception, ExitReporter, FatalSignal, Messenger, ProcessExit, SignalReporter, Traceback,
+    Abort, AbortReason, Exception, ExitReporter, FatalSignal, Messenger, ProcessExit, SignalReporter,
+    Traceback,
 };
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
@@ -35,12 +36,22 @@ enum Says {
 pub fn exception(exception: &Exception) -> Option<Claim> {
     match says(exception) {
         Says::Nothing => None,
-        Says::Program => Some(Claim::new(FailureClass::PythonError, Weight::Program, "a Python exception ended the program")),
+        Says::Program => Some(Claim::new(
+            FailureClass::PythonError,
+            Weight::Program,
+            "a Python exception ended the program",
+        )),
         Says::Launcher => Some(
-            Claim::new(FailureClass::PythonError, Weight::Hint, "a launcher reports that a process of its failed")
-                .relayed(Some(Messenger::Launcher)),
+            Claim::new(
+                FailureClass::PythonError,
+                Weight::Hint,
+                "a launcher reports that a process of its failed",
+            )
+            .relayed(Some(Messenger::Launcher)),
         ),
-        Says::PeerGone => Some(Claim::new(FailureClass::PythonError, Weight::Hint, "a connection to another process broke")),
+        Says::PeerGone => {
+            Some(Claim::new(FailureClass::PythonError, Weight::Hint, "a connection to another process broke"))
+        }
         Says::Collective => Some(Claim::new(FailureClass::Nccl, Weight::Waiting, "a collective call failed")),
     }
 }
@@ -52,27 +63,68 @@ fn says(exception: &Exception) -> Says {
         return Says::Nothing;
     }
     let launcher = [
-        "ChildFailedError", "ProcessRaisedException", "ProcessExitedException", "SignalException", "CalledProcessError",
-        "KeyboardInterrupt", "SystemExit", "RayTaskError", "RayActorError", "ActorDiedError", "WorkerCrashedError",
-        "EngineDeadError", "AsyncEngineDeadError", "BrokenProcessPool", "TerminatedWorkerError", "WorkerDiedError",
-        "MQEngineDeadError", "RayChannelError", "TaskCancelledError", "CancelledError", "HTTPException",
+        "ChildFailedError",
+        "ProcessRaisedException",
+        "ProcessExitedException",
+        "SignalException",
+        "CalledProcessError",
+        "KeyboardInterrupt",
+        "SystemExit",
+        "RayTaskError",
+        "RayActorError",
+        "ActorDiedError",
+        "WorkerCrashedError",
+        "EngineDeadError",
+        "AsyncEngineDeadError",
+        "BrokenProcessPool",
+        "TerminatedWorkerError",
+        "WorkerDiedError",
+        "MQEngineDeadError",
+        "RayChannelError",
+        "TaskCancelledError",
+        "CancelledError",
+        "HTTPException",
     ];
     if launcher.contains(&name) {
         return Says::Launcher;
     }
     let launcher_text = [
-        "Engine core initialization failed", "Engine process failed", "Engine loop has died", "worker died", "Worker failed with error",
-        "DataLoader worker", "one or more of the workers", "EngineCore encountered an issue", "background loop has errored",
-        "Task finished unexpectedly", "Cancelled by", "exited unexpectedly", "processes failed", "Process group watchdog",
+        "Engine core initialization failed",
+        "Engine process failed",
+        "Engine loop has died",
+        "worker died",
+        "Worker failed with error",
+        "DataLoader worker",
+        "one or more of the workers",
+        "EngineCore encountered an issue",
+        "background loop has errored",
+        "Task finished unexpectedly",
+        "Cancelled by",
+        "exited unexpectedly",
+        "processes failed",
+        "Process group watchdog",
     ];
     if launcher_text.iter().any(|text| message.contains(text)) {
         return Says::Launcher;
     }
-    if name.starts_with("Dist") || message.contains("NCCL") || message.contains("ProcessGroup") || message.contains("process group") {
+    if name.starts_with("Dist")
+        || message.contains("NCCL")
+        || message.contains("ProcessGroup")
+        || message.contains("process group")
+    {
         return Says::Collective;
     }
-    let gone = ["ConnectionResetError", "BrokenPipeError", "EOFError", "ConnectionRefusedError", "ConnectionAbortedError", "Empty", "IncompleteReadError"];
-    let gone_text = ["Connection closed by peer", "Connection reset by peer", "Broken pipe", "Socket Timeout"];
+    let gone = [
+        "ConnectionResetError",
+        "BrokenPipeError",
+        "EOFError",
+        "ConnectionRefusedError",
+        "ConnectionAbortedError",
+        "Empty",
+        "IncompleteReadError",
+    ];
+    let gone_text =
+        ["Connection closed by peer", "Connection reset by peer", "Broken pipe", "Socket Timeout"];
     if gone.contains(&name) || gone_text.iter().any(|text| message.contains(text)) {
         return Says::PeerGone;
     }
@@ -147,7 +199,10 @@ pub fn exit(exit: &ProcessExit) -> Option<Claim> {
         return Some(
             Claim::new(class, weight, "a launcher reports the signal")
                 .code("signal", signal.map(i64::from), signal.and_then(signal_name).map(str::to_owned))
-                .relayed(matches!(exit.reporter, ExitReporter::Elastic | ExitReporter::ElasticReport).then_some(Messenger::Launcher))
+                .relayed(
+                    matches!(exit.reporter, ExitReporter::Elastic | ExitReporter::ElasticReport)
+                        .then_some(Messenger::Launcher),
+                )
                 .cause(cause),
         );
     }

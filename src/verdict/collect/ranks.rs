@@ -2,7 +2,9 @@
 //!
 //! In: the typed event. Out: a claim. It leaves matching ranks against each other to `case::collectives`.
 
-use crate::read::event::{CollectiveMismatch, Messenger, NcclLine, NcclResult, NcclTopic, PeerLost, PeerLostKind};
+use crate::read::event::{
+    CollectiveMismatch, Messenger, NcclLine, NcclResult, NcclTopic, PeerLost, PeerLostKind,
+};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 use crate::tables::cuda_status;
@@ -45,7 +47,11 @@ pub fn nccl(line: &NcclLine) -> Option<Claim> {
         );
     }
     let weight = match line.topic {
-        NcclTopic::Echo | NcclTopic::Chain | NcclTopic::IbFlushed | NcclTopic::PeerClosed | NcclTopic::Other => Weight::Waiting,
+        NcclTopic::Echo
+        | NcclTopic::Chain
+        | NcclTopic::IbFlushed
+        | NcclTopic::PeerClosed
+        | NcclTopic::Other => Weight::Waiting,
         _ => Weight::Program,
     };
     let cause = match (line.topic, line.cuda_code) {

@@ -82,7 +82,10 @@ fn sanitizer(case: &Case) -> Option<Fault> {
 
 fn is_kernel_record(record: &SanitizerRecord) -> bool {
     record.kernel.is_some()
-        && !matches!(record.finding, SanitizerFinding::ApiError | SanitizerFinding::Leak | SanitizerFinding::UnusedMemory)
+        && !matches!(
+            record.finding,
+            SanitizerFinding::ApiError | SanitizerFinding::Leak | SanitizerFinding::UnusedMemory
+        )
 }
 
 fn assertion(case: &Case, root: &Failure) -> Option<Fault> {
@@ -156,7 +159,9 @@ fn host(case: &Case, root: &Failure) -> Option<Fault> {
 fn native(case: &Case, root: &Failure) -> Option<Fault> {
     let (id, event, frame) = case
         .pick(|data| match data {
-            Data::Signal(signal) => signal.native.iter().find(|frame| frame.function.is_some() || frame.library.is_some()),
+            Data::Signal(signal) => {
+                signal.native.iter().find(|frame| frame.function.is_some() || frame.library.is_some())
+            }
             _ => None,
         })
         .find(|(id, _, _)| root.evidence.contains(id))?;
@@ -178,7 +183,10 @@ fn bare_name(printed: &str) -> String {
         match c {
             '<' => depth += 1,
             '>' => depth -= 1,
-            '(' if depth <= 0 && at > 0 && !printed.get(at..).is_some_and(|rest| rest.starts_with("(anonymous")) => {
+            '(' if depth <= 0
+                && at > 0
+                && !printed.get(at..).is_some_and(|rest| rest.starts_with("(anonymous")) =>
+            {
                 end = at;
                 break;
             }
@@ -199,6 +207,9 @@ mod tests {
         assert_eq!(bare_name("fill_rows(float *, int, int, int)"), "fill_rows");
         assert_eq!(bare_name("void asserting(const int *, int)"), "asserting");
         assert_eq!(bare_name("fused_lora_xw_kernel"), "fused_lora_xw_kernel");
-        assert_eq!(bare_name("void at::native::(anonymous namespace)::f<float, (int)4>(int)"), "at::native::(anonymous namespace)::f<float, (int)4>");
+        assert_eq!(
+            bare_name("void at::native::(anonymous namespace)::f<float, (int)4>(int)"),
+            "at::native::(anonymous namespace)::f<float, (int)4>"
+        );
     }
 }

@@ -28,13 +28,16 @@ fn from_traceback(case: &Case, root: &Failure, failures: &[Failure]) -> Option<N
         .collect();
     let carries = |failure: &Failure| {
         tracebacks.iter().find(|(id, event, traceback)| {
-            failure.evidence.contains(id) || failure.evidence.iter().any(|id| is_inside(case, *id, event, traceback))
+            failure.evidence.contains(id)
+                || failure.evidence.iter().any(|id| is_inside(case, *id, event, traceback))
         })
     };
     let found = carries(root).or_else(|| {
         failures
             .iter()
-            .filter(|failure| failure.class == root.class && (root.rank.is_none() || failure.rank == root.rank))
+            .filter(|failure| {
+                failure.class == root.class && (root.rank.is_none() || failure.rank == root.rank)
+            })
             .find_map(carries)
     });
     let found = found.or_else(|| later_report(&tracebacks, root))?;
@@ -65,13 +68,17 @@ fn later_report<'a>(
     tracebacks.iter().find(|(_, event, traceback)| {
         let text = traceback.exception.as_ref().map_or("", |exception| exception.message.as_str());
         (root.rank.is_none() || event.origin.rank.is_none() || event.origin.rank == root.rank)
-            && ["CUDA", "CUBLAS", "CUDNN", "cuda", "Triton Error", "HIP error"].iter().any(|word| text.contains(word))
+            && ["CUDA", "CUBLAS", "CUDNN", "cuda", "Triton Error", "HIP error"]
+                .iter()
+                .any(|word| text.contains(word))
     })
 }
 
 /// Whether the evidence stands on the exception line of the block, or in the message under it.
 fn is_inside(case: &Case, id: EvidenceId, block: &Event, traceback: &Traceback) -> bool {
-    let Some(crate::case::Fact::Event(event)) = case.get(id).map(|evidence| &evidence.fact) else { return false };
+    let Some(crate::case::Fact::Event(event)) = case.get(id).map(|evidence| &evidence.fact) else {
+        return false;
+    };
     let Some(exception) = &traceback.exception else { return false };
     let lines = exception.message.lines().count().max(1) as u64;
     event.span.input == block.span.input
@@ -80,23 +87,53 @@ fn is_inside(case: &Case, id: EvidenceId, block: &Event, traceback: &Traceback) 
 
 /// The innermost frame of the user's own code; failing that, of an application above the framework.
 fn user_frame<'a>(innermost_first: impl Iterator<Item = &'a PyFrame> + Clone) -> Option<&'a PyFrame> {
-    let nearest = |distance: u8| innermost_first.clone().find(|frame| distance_from_user(&frame.file) <= distance);
+    let nearest =
+        |distance: u8| innermost_first.clone().find(|frame| distance_from_user(&frame.file) <= distance);
     nearest(0).or_else(|| nearest(1))
 }
 
 /// 0 the user's own file, 1 a package on top of the framework, 2 the framework or the language.
 fn distance_from_user(file: &str) -> u8 {
     let file = file.replace('\\', "/");
-    if file.starts_with('<') && !file.starts_with("<ipython") && !file.starts_with("<stdin") && !file.contains("cell") {
+    if file.starts_with('<')
+        && !file.starts_with("<ipython")
+        && !file.starts_with("<stdin")
+        && !file.contains("cell")
+    {
         return 2;
     }
-    let installed = ["site-packages/", "dist-packages/"].iter().find_map(|mark| file.split_once(mark)).map(|(_, rest)| rest);
-    let standard = file.contains("/lib/python3") || file.contains("/lib/python2") || file.contains("/Lib/python") || file.starts_with("/usr/lib/python");
+    let installed = ["site-packages/", "dist-packages/"]
+        .iter()
+        .find_map(|mark| file.split_once(mark))
+        .map(|(_, rest)| rest);
+    let standard = file.contains("/lib/python3")
+        || file.contains("/lib/python2")
+        || file.contains("/Lib/python")
+        || file.starts_with("/usr/lib/python");
     match installed {
         Some(package) => {
             let core = [
-                "torch/", "triton/", "torchvision/", "torchaudio/", "numpy/", "jax/", "jaxlib/", "tensorflow/", "cupy/", "cupy_backends/",
-                "numba/", "pycuda/", "paddle/", "mxnet/", "ray/", "multiprocess/", "concurrent/", "apex/", "functorch/", "keras/", "cuda/",
+                "torch/",
+                "triton/",
+                "torchvision/",
+                "torchaudio/",
+                "numpy/",
+                "jax/",
+                "jaxlib/",
+                "tensorflow/",
+                "cupy/",
+                "cupy_backends/",
+                "numba/",
+                "pycuda/",
+                "paddle/",
+                "mxnet/",
+                "ray/",
+                "multiprocess/",
+                "concurrent/",
+                "apex/",
+                "functorch/",
+                "keras/",
+                "cuda/",
             ];
             if core.iter().any(|core| package.starts_with(core)) { 2 } else { 1 }
         }
@@ -142,7 +179,8 @@ fn from_signal(case: &Case, root: &Failure) -> Option<Notice> {
 }
 
 fn from_status(case: &Case, root: &Failure) -> Option<Notice> {
-    let (id, event, status) = statuses(case, root).find(|(_, _, status)| status.reported_from.is_some() || status.api.is_some())?;
+    let (id, event, status) =
+        statuses(case, root).find(|(_, _, status)| status.reported_from.is_some() || status.api.is_some())?;
     let place = status.reported_from.clone().unwrap_or_default();
     let Place { file, line, function } = place;
     let sync = status.api.as_deref().and_then(sync_point);
@@ -162,7 +200,10 @@ fn call_name(api: &str) -> String {
     api.split('(').next().unwrap_or(api).trim().to_owned()
 }
 
-fn statuses<'a>(case: &'a Case, root: &'a Failure) -> impl Iterator<Item = (EvidenceId, &'a Event, &'a Status)> + 'a {
+fn statuses<'a>(
+    case: &'a Case,
+    root: &'a Failure,
+) -> impl Iterator<Item = (EvidenceId, &'a Event, &'a Status)> + 'a {
     let same = |id: &EvidenceId| root.evidence.contains(id);
     let all = move |case: &'a Case| {
         case.pick(|data| match data {
@@ -217,14 +258,18 @@ pub fn asynchronous(case: &Case, root: &Failure, notice: Option<&Notice>) -> Opt
     if !is_device_fault(root.class) {
         return at_once(root.class);
     }
-    let advice = |wanted: Advice| case.pick(|data| matches!(data, Data::Advice(a) if *a == wanted).then_some(())).next().is_some();
+    let advice = |wanted: Advice| {
+        case.pick(|data| matches!(data, Data::Advice(a) if *a == wanted).then_some(())).next().is_some()
+    };
     if blocking_is_on(case) {
         return Some(false);
     }
     if notice.is_some_and(|notice| notice.is_sync_point == Some(true)) || advice(Advice::MayBeAsynchronous) {
         return Some(true);
     }
-    if matches!(root.relayed_by, Some(Messenger::NcclWatchdog | Messenger::Destructor | Messenger::Nccl)) || root.is_xid() {
+    if matches!(root.relayed_by, Some(Messenger::NcclWatchdog | Messenger::Destructor | Messenger::Nccl))
+        || root.is_xid()
+    {
         return Some(true);
     }
     // PyTorch leaves the first two lines of advice away where launch blocking is on.
@@ -251,7 +296,11 @@ fn at_once(class: FailureClass) -> Option<bool> {
 /// Whether the command or the environment switched launch blocking on.
 fn blocking_is_on(case: &Case) -> bool {
     case.pick(|data| match data {
-        Data::Command(command) => command.environment.iter().find(|(name, _)| name == "CUDA_LAUNCH_BLOCKING").map(|(_, value)| value),
+        Data::Command(command) => command
+            .environment
+            .iter()
+            .find(|(name, _)| name == "CUDA_LAUNCH_BLOCKING")
+            .map(|(_, value)| value),
         Data::Environment(fact) if fact.name == "CUDA_LAUNCH_BLOCKING" => Some(&fact.value),
         _ => None,
     })

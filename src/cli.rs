@@ -1,0 +1,53 @@
+//! The command line: one file a subcommand.
+//!
+//! In: arguments. Out: an exit status; reports on standard output, diagnostics and progress on standard error. It leaves
+//! the work to the engine.
+
+mod analyze;
+mod arguments;
+mod output;
+mod schema;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::error::Error;
+use arguments::{Arguments, Command};
+
+/// Runs the command line and returns the exit status.
+pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let status = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(status);
+        }
+    };
+    let result = match arguments.command {
+        Some(Command::Analyze(args)) => analyze::run(&args),
+        Some(Command::Schema(args)) => schema::run(&args),
+        Some(Command::Completions { shell }) => output::completions(shell),
+        Some(Command::Man) => output::man(),
+        None => analyze::run(&arguments.open.into()),
+    };
+    match result {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            complain(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints an error: what, why, and what to do next. Names in it came from outside and are escaped.
+fn complain(error: &Error) {
+    let mut stderr = anstream::stderr();
+    let _ = writeln!(stderr, "warpfault: {}", crate::text::escape(&error.to_string()));
+    if let Some(hint) = error.hint_text() {
+        let _ = writeln!(stderr, "  {}", crate::text::escape(hint));
+    }
+}

@@ -1,0 +1,102 @@
+//! Every flag of the program, one row each.
+//!
+//! In: words. Out: typed arguments. It leaves defaults that depend on the machine to the commands.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Incident triage for GPU crashes.
+///
+/// Reads a crash log and whatever lies beside it, and says what failed, where it was noticed, where it happened, why, and
+/// what to do next.
+#[derive(Debug, Parser)]
+#[command(name = "warpfault", version, args_conflicts_with_subcommands = true, after_help = EXIT)]
+pub struct Arguments {
+    /// A subcommand; without one, INPUT is opened.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// What to open.
+    #[command(flatten)]
+    pub open: Open,
+}
+
+const EXIT: &str = "Exit status of analyze: 0 a failure was found and classed; 1 no failure in the input; \
+3 a failure that stays undecided; 2 the tool could not do its work.";
+
+/// `warpfault [INPUT]...`
+#[derive(Debug, Args)]
+pub struct Open {
+    /// Log file, folder, `-` for standard input, or a pattern; all of them are one incident.
+    pub input: Vec<OsString>,
+}
+
+/// Subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Print the report once.
+    Analyze(AnalyzeArgs),
+    /// Print a JSON Schema of what the tool prints.
+    Schema(SchemaArgs),
+    /// Print a completion script.
+    #[command(hide = true)]
+    Completions {
+        /// Shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page.
+    #[command(hide = true)]
+    Man,
+}
+
+/// `warpfault analyze`
+#[derive(Debug, Args)]
+pub struct AnalyzeArgs {
+    /// Log file, folder, `-` for standard input, or a pattern; all of them are one incident.
+    pub input: Vec<OsString>,
+    /// Format of the report.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Short for --format json.
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Write the report to this file.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace hosts, users, paths, addresses and keys.
+    #[arg(long)]
+    pub redact: bool,
+}
+
+impl From<Open> for AnalyzeArgs {
+    fn from(open: Open) -> Self {
+        Self { input: open.input, format: Format::Text, json: false, output: None, redact: false }
+    }
+}
+
+/// Format of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+    /// For issue trackers.
+    Markdown,
+}
+
+/// `warpfault schema`
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Which schema.
+    #[arg(value_enum, default_value_t = SchemaName::Report)]
+    pub name: SchemaName,
+}
+
+/// Published schemas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaName {
+    /// `analyze --format json`
+    Report,
+}

@@ -1,0 +1,54 @@
+//! Where text goes: standard output, standard error, a file.
+//!
+//! In: finished text. Out: bytes. A closed pipe ends quietly; colours follow NO_COLOR, CLICOLOR and the terminal.
+
+use std::io::{ErrorKind as IoKind, Write};
+use std::path::Path;
+
+use clap::CommandFactory;
+
+use crate::error::{Error, ErrorKind, Result};
+
+use super::arguments::Arguments;
+
+/// Writes a report to `file`, else to standard output.
+pub fn write(file: Option<&Path>, text: &str) -> Result<()> {
+    match file {
+        Some(path) => std::fs::write(path, text).map_err(|error| {
+            Error::new(ErrorKind::Output, "the report could not be written").at(path, None).because(error)
+        }),
+        None => print(text),
+    }
+}
+
+/// Prints to standard output; a reader that went away is no error.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = anstream::stdout();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != IoKind::BrokenPipe => {
+            Err(Error::new(ErrorKind::Output, "standard output could not be written").because(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Tells the person something on standard error.
+pub fn tell(text: &str) {
+    let _ = writeln!(anstream::stderr(), "warpfault: {text}");
+}
+
+/// Prints a completion script.
+pub fn completions(shell: clap_complete::Shell) -> Result<u8> {
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "warpfault", &mut bytes);
+    print(&String::from_utf8_lossy(&bytes)).map(|()| 0)
+}
+
+/// Prints the manual page.
+pub fn man() -> Result<u8> {
+    let mut bytes = Vec::new();
+    clap_mangen::Man::new(Arguments::command())
+        .render(&mut bytes)
+        .map_err(|error| Error::new(ErrorKind::Output, "the manual page could not be made").because(error))?;
+    print(&String::from_utf8_lossy(&bytes)).map(|()| 0)
+}
