@@ -4,9 +4,13 @@
 //! not be understood. A prefilter (one multi-pattern pass) picks the lines that deserve a parser; those lines lose their
 //! prefixes and go to the producers whose literals they hold. It leaves alone what an event means for the incident.
 
+pub mod cuda_status;
 pub mod event;
 pub mod exception;
+pub mod gpu_memory;
 pub mod lines;
+pub mod pattern;
+pub mod place;
 pub mod prefilter;
 pub mod prefix;
 pub mod producers;
