@@ -6,5 +6,6 @@
 pub mod error;
 
 pub mod arith;
+pub mod image;
 pub mod kernel;
 pub mod read;
