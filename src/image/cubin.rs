@@ -11,6 +11,9 @@ use super::line_table::{Addresses, LineTable, SourceLine};
 use super::params::{self, KernelInfo, Param};
 use super::{ptx_text, symbol};
 
+#[cfg(test)]
+mod tests;
+
 /// Sections that are looked at: PyTorch's largest cubins have some thousands.
 const SECTION_LIMIT: usize = 1 << 17;
 
@@ -133,7 +136,8 @@ impl Cubin {
     /// The function that holds `pc` in a loaded image.
     #[must_use]
     pub fn function_at(&self, pc: u64) -> Option<&Function> {
-        let holds = |function: &&Function| pc.checked_sub(function.address).is_some_and(|at| at < function.size);
+        let holds =
+            |function: &&Function| pc.checked_sub(function.address).is_some_and(|at| at < function.size);
         // A device function may lie inside the range of the kernel that was compiled with it: the smallest wins.
         self.functions.iter().filter(|_| self.loaded).filter(holds).min_by_key(|function| function.size)
     }
@@ -250,8 +254,10 @@ fn parts<'a>(elf: &Elf<'a>) -> Parts<'a> {
 }
 
 fn kernel_of(elf: &Elf<'_>, parts: &Parts<'_>, name: &str, diagnostics: &mut Vec<String>) -> Kernel {
-    let KernelInfo { params, param_bytes, bank_offset, required_block, max_block } =
-        parts.infos.get(name).map_or_else(KernelInfo::default, |info| params::parse(elf.data(info), diagnostics));
+    let KernelInfo { params, param_bytes, bank_offset, required_block, max_block } = parts
+        .infos
+        .get(name)
+        .map_or_else(KernelInfo::default, |info| params::parse(elf.data(info), diagnostics));
     Kernel {
         symbol: name.to_owned(),
         name: symbol::name(name),
@@ -269,13 +275,18 @@ fn lines(elf: &Elf<'_>, parts: &Parts<'_>, diagnostics: &mut Vec<String>) -> Lin
     let Some(line) = parts.line else { return LineTable::default() };
     let mut addresses = Addresses::default();
     if let Some(relocations) = parts.line_relocations {
-        let symbols: Vec<_> = elf.symbols(SYMBOL_LIMIT).map(|symbol| (symbol.value, symbol.section)).collect();
+        let symbols: Vec<_> =
+            elf.symbols(SYMBOL_LIMIT).map(|symbol| (symbol.value, symbol.section)).collect();
         for relocation in elf.relocations(&relocations, RELOCATION_LIMIT) {
             let target = symbols.get(relocation.symbol as usize);
             if let (Ok(offset), Some((value, section))) = (usize::try_from(relocation.offset), target) {
                 // A loaded image has its symbols at their addresses already, 0 where the function was not loaded.
                 let base = if parts.loaded { 0 } else { section_base(*section) };
-                let value = if parts.loaded && *value == 0 { 0 } else { value.wrapping_add_signed(relocation.addend) };
+                let value = if parts.loaded && *value == 0 {
+                    0
+                } else {
+                    value.wrapping_add_signed(relocation.addend)
+                };
                 addresses.insert(offset, value.wrapping_add(base));
             }
         }

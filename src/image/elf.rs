@@ -174,7 +174,8 @@ impl<'a> Elf<'a> {
     #[must_use]
     pub fn section_count(&self) -> u32 {
         let room = (self.bytes.len() as u64).saturating_sub(self.table_offset);
-        let whole = if room < SECTION_HEADER_BYTES { 0 } else { (room - SECTION_HEADER_BYTES) / self.table_step + 1 };
+        let whole =
+            if room < SECTION_HEADER_BYTES { 0 } else { (room - SECTION_HEADER_BYTES) / self.table_step + 1 };
         u32::try_from(self.count.min(whole)).unwrap_or(u32::MAX)
     }
 
@@ -264,7 +265,8 @@ impl<'a> Elf<'a> {
     /// Symbols of the first symbol table, at most `limit`.
     pub fn symbols(&self, limit: usize) -> impl Iterator<Item = Symbol<'a>> + use<'a> {
         let table = self.sections().find(|section| section.kind == SYMBOL_TABLE);
-        let names = table.and_then(|table| self.section(table.link)).map_or(&[][..], |names| self.data(&names));
+        let names =
+            table.and_then(|table| self.section(table.link)).map_or(&[][..], |names| self.data(&names));
         let data = table.map_or(&[][..], |table| self.data(&table));
         let step = table.map_or(24, |table| row_step(table.entry_size, 24));
         data.chunks_exact(step).take(limit).filter_map(move |row| {

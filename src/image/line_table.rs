@@ -289,7 +289,8 @@ impl Machine {
         if !rows.is_sorted_by_key(|row| row.address) {
             rows.sort_by_key(|row| row.address);
         }
-        if let Some(start) = rows.first().map(|row| row.address).filter(|start| *start != 0 && *start < self.address)
+        if let Some(start) =
+            rows.first().map(|row| row.address).filter(|start| *start != 0 && *start < self.address)
         {
             let last = table.rows.len();
             table.sequences.push(Sequence { start, end: self.address, first: self.first_row, last });

@@ -135,7 +135,10 @@ mod tests {
 
     fn bytes(hex: &str) -> Vec<u8> {
         let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
-        digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+        digits
+            .chunks(2)
+            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+            .collect()
     }
 
     #[test]
@@ -161,7 +164,11 @@ mod tests {
         for cut in 0..whole.len() {
             let mut diagnostics = Vec::new();
             let info = parse(&whole[..cut], &mut diagnostics);
-            assert_eq!(info.params.len(), [24, 40, 56, 72].iter().filter(|end| cut >= **end).count(), "cut at {cut}");
+            assert_eq!(
+                info.params.len(),
+                [24, 40, 56, 72].iter().filter(|end| cut >= **end).count(),
+                "cut at {cut}"
+            );
         }
     }
 }

@@ -32,9 +32,8 @@ pub struct PtxParam {
 /// Parameters of the kernel `entry`, in order; empty where the text doesn't declare it.
 #[must_use]
 pub fn entry_params(text: &[u8], entry: &str) -> Vec<PtxParam> {
-    declaration(text, entry).map_or_else(Vec::new, |list| {
-        list.split(',').take(PARAM_LIMIT).filter_map(param).collect()
-    })
+    declaration(text, entry)
+        .map_or_else(Vec::new, |list| list.split(',').take(PARAM_LIMIT).filter_map(param).collect())
 }
 
 /// What stands between the parentheses after `.entry NAME`.
@@ -70,7 +69,9 @@ fn param(declaration: &str) -> Option<PtxParam> {
 
 fn is_type(word: &str) -> bool {
     matches!(word.as_bytes().first(), Some(b'u' | b's' | b'f' | b'b'))
-        && word.get(1..).is_some_and(|bits| !bits.is_empty() && bits.bytes().all(|digit| digit.is_ascii_digit()))
+        && word
+            .get(1..)
+            .is_some_and(|bits| !bits.is_empty() && bits.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -79,10 +80,12 @@ mod tests {
 
     #[test]
     fn pointers_integers_and_arrays() {
-        let section = b".version 8.7\0.visible .entry scatter(\0.param .u64 .ptr .global .align 1 scatter_param_0,\0\
+        let section =
+            b".version 8.7\0.visible .entry scatter(\0.param .u64 .ptr .global .align 1 scatter_param_0,\0\
             .param .u32 scatter_param_1,\0.param .align 8 .b8 scatter_param_2[16]\0)\0.reqntid 128\0{\0}\0";
         let params = entry_params(&text(section), "scatter");
-        let facts: Vec<_> = params.iter().map(|p| (p.name.as_str(), p.kind.as_str(), p.pointer, p.count)).collect();
+        let facts: Vec<_> =
+            params.iter().map(|p| (p.name.as_str(), p.kind.as_str(), p.pointer, p.count)).collect();
         assert_eq!(
             facts,
             [

@@ -13,7 +13,8 @@ const LIMIT_BYTES: usize = 32 << 10;
 /// The name alone: namespaces and template arguments kept, parameters and return type left out.
 #[must_use]
 pub fn name(symbol: &str) -> String {
-    demangled(symbol, DemangleOptions::new().no_params().no_return_type()).unwrap_or_else(|| symbol.to_owned())
+    demangled(symbol, DemangleOptions::new().no_params().no_return_type())
+        .unwrap_or_else(|| symbol.to_owned())
 }
 
 /// The name with its parameters: `gather(float const*, int const*, float*, int)`.
@@ -26,7 +27,8 @@ pub fn signature(symbol: &str) -> String {
 #[must_use]
 pub fn param_types(symbol: &str) -> Vec<String> {
     let options = DemangleOptions::new().no_return_type();
-    let (Some(whole), Some(name)) = (demangled(symbol, options), demangled(symbol, options.no_params())) else {
+    let (Some(whole), Some(name)) = (demangled(symbol, options), demangled(symbol, options.no_params()))
+    else {
         return Vec::new();
     };
     let list = whole.strip_prefix(&name).and_then(|rest| rest.strip_prefix('(')?.strip_suffix(')'));
@@ -57,10 +59,12 @@ pub fn split_list(list: &str) -> Vec<String> {
 
 fn demangled(symbol: &str, options: DemangleOptions) -> Option<String> {
     // ptxas writes a device function inside a kernel's section as `$kernel$function`.
-    let symbol = symbol.strip_prefix('$').and_then(|rest| rest.split_once('$')).map_or(symbol, |(_, inner)| inner);
+    let symbol =
+        symbol.strip_prefix('$').and_then(|rest| rest.split_once('$')).map_or(symbol, |(_, inner)| inner);
     if !symbol.starts_with("_Z") {
         return None;
     }
+    let options = options.hide_expression_literal_types();
     let mut out = Limited(String::new());
     Symbol::new(symbol).ok()?.structured_demangle(&mut out, &options).ok()?;
     Some(out.0)
@@ -101,12 +105,9 @@ mod tests {
         let symbol = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_";
         assert_eq!(
             name(symbol),
-            "at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >"
+            "at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1> >"
         );
-        assert_eq!(
-            param_types(symbol),
-            ["int", "at::native::FillFunctor<float>", "std::array<char*, 1ul>"]
-        );
+        assert_eq!(param_types(symbol), ["int", "at::native::FillFunctor<float>", "std::array<char*, 1>"]);
     }
 
     #[test]
@@ -118,7 +119,13 @@ mod tests {
 
     #[test]
     fn a_name_that_doubles_itself_is_refused() {
-        let doubling = format!("_Z1f{}", (0..64).fold("1aIiE".to_owned(), |inner, _| format!("1bI{inner}{inner}E").chars().take(4_000).collect()));
+        let doubling = format!(
+            "_Z1f{}",
+            (0..64).fold("1aIiE".to_owned(), |inner, _| format!("1bI{inner}{inner}E")
+                .chars()
+                .take(4_000)
+                .collect())
+        );
         assert!(signature(&doubling).len() <= LIMIT_BYTES);
     }
 }

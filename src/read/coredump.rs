@@ -274,7 +274,8 @@ pub fn read(bytes: &[u8]) -> (DumpSummary, Vec<String>) {
     };
     if elf.machine != MACHINE_CUDA || elf.file_type != CORE_FILE {
         let (file_type, machine) = (elf.file_type, elf.machine);
-        diagnostics.push(format!("core dump: ELF type {file_type} for machine {machine} is no CUDA core dump"));
+        diagnostics
+            .push(format!("core dump: ELF type {file_type} for machine {machine} is no CUDA core dump"));
         return (DumpSummary::default(), diagnostics);
     }
     let (there, claimed) = (elf.section_count(), elf.claimed_sections());
@@ -544,7 +545,9 @@ fn name_kernel(grid: &mut Grid, images: &mut Images<'_>, raw: &[u8], diagnostics
 fn place_pointers(arguments: &mut [Argument], memory: &[Memory]) {
     for argument in arguments {
         let holds = |pointer: u64| {
-            memory.iter().position(|range| pointer.checked_sub(range.address).is_some_and(|at| at < range.size_bytes))
+            memory
+                .iter()
+                .position(|range| pointer.checked_sub(range.address).is_some_and(|at| at < range.size_bytes))
         };
         argument.memory = argument.pointer().and_then(holds);
     }

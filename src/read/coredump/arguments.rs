@@ -47,7 +47,9 @@ impl Argument {
         let signed = self.kind == ArgumentKind::Signed;
         match (self.kind, self.raw.len()) {
             (ArgumentKind::Bytes | ArgumentKind::Float, _) => None,
-            (_, 1) => self.raw.first().map(|byte| if signed { byte.cast_signed().into() } else { (*byte).into() }),
+            (_, 1) => {
+                self.raw.first().map(|byte| if signed { byte.cast_signed().into() } else { (*byte).into() })
+            }
             (_, 2) => u16_at(&self.raw, 0).map(|v| if signed { v.cast_signed().into() } else { v.into() }),
             (_, 4) => u32_at(&self.raw, 0).map(|v| if signed { v.cast_signed().into() } else { v.into() }),
             (_, 8) => u64_at(&self.raw, 0).map(|v| if signed { v.cast_signed().into() } else { v.into() }),

@@ -39,7 +39,9 @@ pub(super) fn recover(bytes: &[u8], diagnostics: &mut Vec<String>) -> DumpSummar
     let Some((lowest, highest)) = bounds(&code) else { return summary };
     // The tables follow the images; before them stands memory, whose contents could mimic a row.
     for at in tail..bytes.len().saturating_sub(7) {
-        let Some(value) = u64_at(bytes, at).filter(|value| (lowest..highest).contains(value)) else { continue };
+        let Some(value) = u64_at(bytes, at).filter(|value| (lowest..highest).contains(value)) else {
+            continue;
+        };
         if starts.contains_key(&value) && summary.grids.len() < FOUND_LIMIT {
             summary.grids.extend(grid(bytes, at, &mut images, diagnostics));
         }
@@ -61,7 +63,8 @@ pub(super) fn recover(bytes: &[u8], diagnostics: &mut Vec<String>) -> DumpSummar
 /// Cubins in the bytes, and the offset behind the last one.
 fn images(bytes: &[u8]) -> (Vec<&[u8]>, usize) {
     let (mut found, mut from) = (Vec::new(), 64_usize);
-    while let Some(at) = bytes.get(from..).and_then(|rest| memchr::memmem::find(rest, b"\x7fELF\x02\x01\x01")) {
+    while let Some(at) = bytes.get(from..).and_then(|rest| memchr::memmem::find(rest, b"\x7fELF\x02\x01\x01"))
+    {
         let start = from.saturating_add(at);
         let rest = bytes.get(start..).unwrap_or(&[]);
         let elf = Elf::parse(rest).ok().filter(|elf| elf.machine == MACHINE_CUDA && elf.file_type != 4);
@@ -82,10 +85,11 @@ fn images(bytes: &[u8]) -> (Vec<&[u8]>, usize) {
 
 fn extent(elf: &Elf<'_>, bytes: &[u8]) -> usize {
     const PROGRAM_HEADERS: usize = 32;
-    let sections = elf.sections().filter(|s| !elf.data(s).is_empty()).map(|s| s.offset.saturating_add(s.size)).max();
-    let programs = u64_at(bytes, PROGRAM_HEADERS).zip(u32_at(bytes, 54)).map(|(offset, sizes)| {
-        offset.saturating_add(u64::from(sizes & 0xffff) * u64::from(sizes >> 16))
-    });
+    let sections =
+        elf.sections().filter(|s| !elf.data(s).is_empty()).map(|s| s.offset.saturating_add(s.size)).max();
+    let programs = u64_at(bytes, PROGRAM_HEADERS)
+        .zip(u32_at(bytes, 54))
+        .map(|(offset, sizes)| offset.saturating_add(u64::from(sizes & 0xffff) * u64::from(sizes >> 16)));
     let end = sections.max(programs).max(elf.table_end()).unwrap_or(0);
     usize::try_from(end).unwrap_or(usize::MAX).min(bytes.len())
 }

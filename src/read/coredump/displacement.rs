@@ -30,6 +30,18 @@ pub struct Displaced {
     pub index: u64,
     /// Ways in which the index fits the rest of the launch.
     pub agreements: Vec<Agreement>,
+    /// The nearest pointer argument at or below the address (ordinal), and how many bytes below: the address may be an
+    /// ordinary one in that buffer.
+    pub above: Option<(u16, u64)>,
+}
+
+impl Displaced {
+    /// True where the distance tells something: the index agrees with the launch, or no buffer starts within 2 GiB below
+    /// the address.
+    #[must_use]
+    pub fn is_telling(&self) -> bool {
+        !self.agreements.is_empty() || self.above.is_none_or(|(_, bytes)| bytes >= 1 << 31)
+    }
 }
 
 /// The index, divided by a scalar argument as row stride, gives a row that the launch knows.
@@ -66,6 +78,9 @@ pub fn displaced(
 ) -> Vec<Displaced> {
     let mut found = Vec::new();
     for (registers, address) in addresses {
+        let below = pointers.iter().filter(|(_, pointer)| *pointer >= LEAST_POINTER);
+        let below = below.filter_map(|(ordinal, pointer)| Some((*ordinal, address.checked_sub(*pointer)?)));
+        let above = below.min_by_key(|(_, bytes)| *bytes);
         for (argument, pointer) in pointers.iter().filter(|(_, pointer)| *pointer >= LEAST_POINTER) {
             for element_bytes in ELEMENT_BYTES {
                 if let Some(index) = unwrapped(*address, *pointer, element_bytes) {
@@ -77,6 +92,7 @@ pub fn displaced(
                         element_bytes,
                         index,
                         agreements: agreements(index, scalars, block),
+                        above,
                     });
                 }
             }
@@ -125,9 +141,11 @@ fn row_is(row: u64, stride_argument: u16, scalars: &[(u16, u64)], block: [u64; 3
         return Some(RowIs::Block(axis));
     }
     let others = scalars.iter().filter(|(ordinal, value)| *ordinal != stride_argument && *value > 0);
-    others.flat_map(|scalar| axes().map(move |axis| (scalar, axis))).find_map(|((ordinal, value), (axis, at))| {
-        (value.checked_add(at) == Some(row)).then_some(RowIs::ArgumentPlusBlock(*ordinal, axis))
-    })
+    others.flat_map(|scalar| axes().map(move |axis| (scalar, axis))).find_map(
+        |((ordinal, value), (axis, at))| {
+            (value.checked_add(at) == Some(row)).then_some(RowIs::ArgumentPlusBlock(*ordinal, axis))
+        },
+    )
 }
 
 #[cfg(test)]
@@ -146,16 +164,16 @@ mod tests {
         let agreeing: Vec<_> = found.iter().filter(|pair| !pair.agreements.is_empty()).collect();
         assert_eq!(agreeing.len(), 1);
         assert_eq!((agreeing[0].element_bytes, agreeing[0].index), (2, 2_147_484_160));
-        assert_eq!(
-            agreeing[0].agreements,
-            [Agreement {
-                stride_argument: 4,
-                stride: 8192,
-                row: 262_144,
-                column: 512,
-                row_is: RowIs::ArgumentPlusBlock(5, 0)
-            }]
-        );
+        // A product of two arguments agrees both ways round.
+        let agreement = |stride_argument, stride, row, other| Agreement {
+            stride_argument,
+            stride,
+            row,
+            column: 512,
+            row_is: RowIs::ArgumentPlusBlock(other, 0),
+        };
+        assert_eq!(agreeing[0].agreements, [agreement(4, 8192, 262_144, 5), agreement(5, 262_144, 8192, 4)]);
+        assert!(found.iter().all(|pair| pair.above.is_none() && pair.is_telling()));
         let sizes: Vec<u32> = found.iter().map(|pair| pair.element_bytes).collect();
         assert_eq!(sizes, [2, 4, 8, 16]);
     }
@@ -176,6 +194,14 @@ mod tests {
         assert_eq!(four.agreements.len(), 2);
         assert_eq!((four.agreements[0].row, four.agreements[0].column), (65_892, 32));
         assert_eq!(four.agreements[0].row_is, RowIs::Block(0));
+    }
+
+    #[test]
+    fn an_address_in_the_next_buffer_tells_nothing() {
+        let pointers = [(0, 0x7fd0_ffe0_2000), (1, 0x7fd0_ffe0_1000)];
+        let found = displaced(&pointers, &[("R6:R7".to_owned(), 0x7fd0_ffe0_1c00)], &[], Some([3, 0, 0]));
+        assert!(found.iter().all(|pair| pair.argument == 0 && pair.above == Some((1, 0xc00))));
+        assert_eq!((found.len(), found.iter().any(Displaced::is_telling)), (5, false));
     }
 
     #[test]

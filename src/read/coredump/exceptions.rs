@@ -42,7 +42,8 @@ pub fn name(number: u32) -> Option<&'static str> {
 pub fn number(text: &str) -> Option<u32> {
     let text = text.trim();
     let constant = text.strip_prefix("CUDBG_EXCEPTION_").unwrap_or(text);
-    let same = |(name, code): &(&str, &str)| name.eq_ignore_ascii_case(text) || code.eq_ignore_ascii_case(constant);
+    let same =
+        |(name, code): &(&str, &str)| name.eq_ignore_ascii_case(text) || code.eq_ignore_ascii_case(constant);
     let index = EXCEPTIONS.iter().position(same)?;
     u32::try_from(index + 1).ok()
 }

@@ -98,14 +98,23 @@ mod tests {
 
     fn warp(value: impl Fn(u32) -> u32) -> Vec<Lane> {
         (0..32)
-            .map(|lane| Lane { lane, thread: [lane.into(), 0, 0], pc: 0, exception: 14, registers: vec![value(lane)] })
+            .map(|lane| Lane {
+                lane,
+                thread: [lane.into(), 0, 0],
+                pc: 0,
+                exception: 14,
+                registers: vec![value(lane)],
+            })
             .collect()
     }
 
     #[test]
     fn one_wild_index_stands_out() {
         let odd = odd_registers(&warp(|lane| if lane == 9 { 1 << 30 } else { 0x300 + lane }));
-        assert_eq!(odd, [OddRegister { register: 0, lane: 9, thread: [9, 0, 0], value: 1 << 30, expected: 0x309 }]);
+        assert_eq!(
+            odd,
+            [OddRegister { register: 0, lane: 9, thread: [9, 0, 0], value: 1 << 30, expected: 0x309 }]
+        );
     }
 
     #[test]

@@ -13,7 +13,8 @@ pub fn faulting_launch(summary: &DumpSummary) -> Option<FaultingLaunch> {
     if fault.is_none() && grid.is_none() {
         return None;
     }
-    let kernel = grid.and_then(|grid| grid.kernel.as_ref()).or_else(|| fault.and_then(|f| f.function.as_ref()));
+    let kernel =
+        grid.and_then(|grid| grid.kernel.as_ref()).or_else(|| fault.and_then(|f| f.function.as_ref()));
     let number = fault.map(|fault| fault.exception).filter(|number| *number != 0);
     let arguments = grid.map_or_else(Vec::new, |grid| {
         grid.arguments.iter().map(|argument| (format!("arg{}", argument.ordinal), argument.text())).collect()

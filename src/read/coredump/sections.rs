@@ -61,7 +61,9 @@ impl Tables {
             }
         }
         if dropped != 0 {
-            diagnostics.push(format!("core dump: {dropped} sections past the first {KEPT} of their kind were not read"));
+            diagnostics.push(format!(
+                "core dump: {dropped} sections past the first {KEPT} of their kind were not read"
+            ));
         }
         tables
     }
