@@ -11,6 +11,7 @@ pub mod text;
 
 pub mod source;
 
+pub mod image;
 pub mod kernel;
 pub mod read;
 

@@ -5,6 +5,8 @@
 //! prefixes and go to the producers whose literals they hold. It leaves alone what an event means for the incident.
 
 pub mod cuda_status;
+pub mod coredump;
+pub mod cuda_gdb;
 pub mod event;
 pub mod exception;
 pub mod gpu_memory;
