@@ -7,6 +7,9 @@
 pub mod event;
 pub mod exception;
 pub mod lines;
+pub mod loose_json;
+pub mod pickle;
+pub mod plain;
 pub mod prefilter;
 pub mod prefix;
 pub mod producers;
