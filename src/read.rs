@@ -6,6 +6,7 @@
 
 pub mod event;
 pub mod exception;
+pub mod flight_recorder;
 pub mod lines;
 pub mod loose_json;
 pub mod pickle;
