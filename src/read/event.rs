@@ -117,7 +117,7 @@ pub enum Severity {
 }
 
 /// A place in source code, as printed.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
 pub struct Place {
     /// File as printed.
     pub file: String,
