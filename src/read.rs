@@ -4,19 +4,18 @@
 //! not be understood. A prefilter (one multi-pattern pass) picks the lines that deserve a parser; those lines lose their
 //! prefixes and go to the producers whose literals they hold. It leaves alone what an event means for the incident.
 
-pub mod cuda_status;
 pub mod coredump;
 pub mod cuda_gdb;
+pub mod cuda_status;
 pub mod event;
 pub mod exception;
+pub mod flight_recorder;
 pub mod gpu_memory;
 pub mod lines;
-pub mod pattern;
-pub mod place;
-pub mod flight_recorder;
-pub mod lines;
 pub mod loose_json;
+pub mod pattern;
 pub mod pickle;
+pub mod place;
 pub mod plain;
 pub mod prefilter;
 pub mod prefix;
