@@ -21,6 +21,7 @@ pub mod prefilter;
 pub mod prefix;
 pub mod producers;
 pub mod scan;
+pub mod shapes;
 pub mod traceback;
 
 pub use lines::{Cx, Line, Stream, Taken};

@@ -5,7 +5,7 @@
 
 use crate::case::{Case, InputMeta};
 use crate::read;
-use crate::read::event::{Data, Event};
+use crate::read::event::{Data, Event, Span};
 use crate::report::{self, Report};
 use crate::source::{self, InputKind};
 use crate::verdict::{self, Verdict};
@@ -117,7 +117,13 @@ impl Session {
         for message in reading.diagnostics {
             self.case.note("warning", format!("{}: {message}", input.path));
         }
-        for mut event in reading.events {
+        let focus: Vec<Span> = reading.events.iter().map(|event| event.span).collect();
+        let shapes = if input.kind.is_line_text() {
+            read::shapes::read_near(id, &input.bytes, &focus)
+        } else {
+            Vec::new()
+        };
+        for mut event in reading.events.into_iter().chain(shapes) {
             fill_from_path(&mut event, &input.hint);
             self.case.add_event(event);
         }

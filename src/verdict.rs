@@ -11,6 +11,7 @@ pub mod places;
 pub mod ranks;
 mod restart;
 mod roles;
+pub mod shapes;
 mod summary;
 
 pub use cause::Hypothesis;
@@ -55,6 +56,8 @@ pub struct Verdict {
     pub failures: Vec<Failure>,
     /// Hypotheses, the likeliest first.
     pub hypotheses: Vec<Hypothesis>,
+    /// Shapes with their arithmetic, the likeliest first.
+    pub shapes: Vec<shapes::ShapeRow>,
     /// Ranks, the odd one out first.
     pub ranks: Vec<RankRow>,
     /// Checks.
@@ -85,8 +88,17 @@ pub fn judge(case: &Case) -> Verdict {
     let root = failures.first();
     let class = root.map_or(FailureClass::None, |root| root.class);
     let asynchronous = root.and_then(|root| places::asynchronous(case, root, places.notice.as_ref()));
+    let shapes = shapes::rows(case, root);
     let hypotheses = root
-        .map(|root| cause::hypotheses(&cause::View { case, failures: &failures, root, places: &places }))
+        .map(|root| {
+            cause::hypotheses(&cause::View {
+                case,
+                failures: &failures,
+                root,
+                places: &places,
+                shapes: &shapes,
+            })
+        })
         .unwrap_or_default();
     let ranks = ranks::board(case, &failures);
     let mut verdict = Verdict {
@@ -102,6 +114,7 @@ pub fn judge(case: &Case) -> Verdict {
         places,
         failures,
         hypotheses,
+        shapes,
         ranks,
         checks: Vec::new(),
         next: Vec::new(),

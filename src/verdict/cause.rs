@@ -4,8 +4,10 @@
 //! file of its own and may stay silent: about half of all crash logs never contain their cause (law 3).
 
 mod bounds;
+mod distance;
 mod graph;
 mod named;
+pub mod overflow;
 
 use crate::case::{Case, EvidenceId};
 use crate::tables::cause::CauseKind;
@@ -13,6 +15,7 @@ use crate::tables::class::FailureClass;
 
 use super::failure::{Certainty, Failure};
 use super::places::Places;
+use super::shapes::ShapeRow;
 
 /// An explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,12 +47,14 @@ pub struct View<'a> {
     pub root: &'a Failure,
     /// The two places.
     pub places: &'a Places,
+    /// The measured shapes, the likeliest first.
+    pub shapes: &'a [ShapeRow],
 }
 
 type Rule = fn(&View<'_>) -> Vec<Hypothesis>;
 
 /// Every rule.
-const RULES: &[Rule] = &[named::rule, bounds::rule, graph::rule];
+const RULES: &[Rule] = &[named::rule, overflow::rule, bounds::rule, graph::rule];
 
 /// All hypotheses, the likeliest first; of two for one cause the surer stays.
 #[must_use]

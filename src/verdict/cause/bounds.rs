@@ -1,92 +1,106 @@
 //! What the distance between an access and its nearest allocation says, wraps aside.
 //!
-//! In: sanitizer records with an address. Out: a missing mask (one element past the end), an index far away, a null
-//! pointer, a misaligned view. Whether a distance is a wrapped 32-bit index is `overflow`'s question.
+//! In: distance readings. Out: a missing mask (just past the end), a wrong base (just before it), a null pointer, an index
+//! far away, an artefact of a memory pool. Whether a distance is a wrapped 32-bit index is `overflow`'s question.
 
+use crate::arith::Reading;
 use crate::case::EvidenceId;
-use crate::read::event::{Data, NearestAllocation, SanitizerFinding, SanitizerRecord, Side};
+use crate::read::event::{Data, SanitizerFinding, SanitizerRecord};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
 use super::super::failure::Certainty;
+use super::super::shapes::thousands;
+use super::distance::{DistanceReading, readings};
 use super::{Hypothesis, View};
-
-/// Bytes past the end within which an access belongs to the tail of the buffer: a block of the widest usual access.
-const TAIL_BYTES: u64 = 1 << 20;
-/// Addresses below this are a null pointer with an offset.
-const NULL_PAGE_BYTES: u64 = 1 << 16;
 
 /// The rule.
 pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
-    if !matches!(view.root.class, FailureClass::IllegalAddress) {
+    if view.root.class != FailureClass::IllegalAddress {
         return Vec::new();
     }
-    let record = view
-        .case
+    if let Some((id, record)) = first_record(view)
+        && record.space.as_deref() == Some("shared")
+    {
+        let text = "the access is past the shared memory of the block".to_owned();
+        return vec![hypothesis(CauseKind::SharedMemory, Certainty::Supported, text, id)];
+    }
+    let readings = readings(view);
+    let Some(first) = readings.first() else { return Vec::new() };
+    let record = record_of(view, first.evidence);
+    explain(first, record).into_iter().collect()
+}
+
+fn first_record<'a>(view: &View<'a>) -> Option<(EvidenceId, &'a SanitizerRecord)> {
+    view.case
         .pick(|data| match data {
             Data::Sanitizer(record) if record.finding == SanitizerFinding::OutOfBounds => Some(&**record),
             _ => None,
         })
-        .next();
-    record.map(|(id, _, record)| read(id, record)).unwrap_or_default()
+        .map(|(id, _, record)| (id, record))
+        .next()
 }
 
-fn read(id: EvidenceId, record: &SanitizerRecord) -> Vec<Hypothesis> {
-    if record.address.is_some_and(|address| address < NULL_PAGE_BYTES) {
-        let text = "the access is at a null pointer plus a small offset";
-        return vec![hypothesis(CauseKind::NullPointer, Certainty::Supported, text.to_owned(), id)];
-    }
-    if record.space.as_deref() == Some("shared") {
-        let text = "the access is past the shared memory of the block";
-        return vec![hypothesis(CauseKind::SharedMemory, Certainty::Supported, text.to_owned(), id)];
-    }
-    let Some(nearest) = record.nearest else { return Vec::new() };
-    match nearest.side {
-        Side::Inside => {
-            let text = "the access is reported out of bounds and inside an allocation: a memory pool hides the true bounds";
-            vec![hypothesis(CauseKind::SanitizerFalsePositive, Certainty::Suspected, text.to_owned(), id)]
-        }
-        Side::After if nearest.distance_bytes <= TAIL_BYTES => vec![tail(id, record, nearest)],
-        Side::Before if nearest.distance_bytes <= TAIL_BYTES => {
-            let text = format!(
-                "the access is {} bytes before the allocation: a wrong base or stride",
-                nearest.distance_bytes
-            );
-            vec![hypothesis(CauseKind::OutOfBounds, Certainty::Suspected, text, id)]
-        }
-        Side::After | Side::Before => {
-            let text = format!(
-                "the access is {} bytes away from the nearest allocation of {} bytes: a wild index or a stale pointer",
-                nearest.distance_bytes, nearest.size_bytes
-            );
-            let cause = if reads_an_index(record) { CauseKind::BadIndex } else { CauseKind::OutOfBounds };
-            vec![hypothesis(cause, Certainty::Suspected, text, id)]
-        }
-    }
+fn record_of<'a>(view: &View<'a>, id: EvidenceId) -> Option<&'a SanitizerRecord> {
+    view.case.get(id).and_then(|evidence| match &evidence.fact {
+        crate::case::Fact::Event(event) => match &event.data {
+            Data::Sanitizer(record) => Some(&**record),
+            _ => None,
+        },
+        crate::case::Fact::Derived(_) => None,
+    })
 }
 
-/// One element past the end: the last block covers more than the buffer. The sanitizer counts from the byte after the
-/// last one as 1.
-fn tail(id: EvidenceId, record: &SanitizerRecord, nearest: NearestAllocation) -> Hypothesis {
-    let first_past = nearest.distance_bytes == 1;
-    let certainty = if first_past { Certainty::Supported } else { Certainty::Suspected };
-    let (cause, what) = if nearest.distance_bytes <= 4096 {
-        (CauseKind::MissingMask, "the tail of the last block is not masked or guarded")
-    } else {
-        (CauseKind::OutOfBounds, "an access past the end of the buffer")
-    };
-    let count = if record.count > 1 { format!(", {} such accesses", record.count) } else { String::new() };
-    hypothesis(
-        cause,
-        certainty,
-        format!(
-            "the access begins {} byte{} after an allocation of {} bytes{count}: {what}; this is not an int32 overflow",
-            nearest.distance_bytes,
-            if nearest.distance_bytes == 1 { "" } else { "s" },
-            nearest.size_bytes
+fn explain(reading: &DistanceReading, record: Option<&SanitizerRecord>) -> Option<Hypothesis> {
+    let id = reading.evidence;
+    let size = record.and_then(|record| record.nearest).map(|near| u128::from(near.size_bytes));
+    let of_size = size.map(|size| format!(" of {} bytes", thousands(size))).unwrap_or_default();
+    let count = record.map_or(1, |record| record.count);
+    let times =
+        if count > 1 { format!(" ({} such accesses)", thousands(u128::from(count))) } else { String::new() };
+    Some(match &reading.reading {
+        Reading::TailUnguarded { past_end_bytes } => hypothesis(
+            CauseKind::MissingMask,
+            Certainty::Supported,
+            format!(
+                "the access runs {} bytes past the end of an allocation{of_size}{times}: the last block is not masked or guarded; this is no int32 overflow",
+                thousands(u128::from(*past_end_bytes))
+            ),
+            id,
         ),
-        id,
-    )
+        Reading::JustBefore { before_bytes } => hypothesis(
+            CauseKind::OutOfBounds,
+            Certainty::Suspected,
+            format!(
+                "the access begins {} bytes before an allocation{of_size}{times}: a wrong base or stride; this is no int32 overflow",
+                thousands(u128::from(*before_bytes))
+            ),
+            id,
+        ),
+        Reading::NearNull { offset_bytes } => hypothesis(
+            CauseKind::NullPointer,
+            Certainty::Supported,
+            format!("the access is at a null pointer plus {} bytes", thousands(u128::from(*offset_bytes))),
+            id,
+        ),
+        Reading::InsidePoolArtefact { .. } => hypothesis(
+            CauseKind::SanitizerFalsePositive,
+            Certainty::Suspected,
+            format!(
+                "the access is reported out of bounds and lies inside an allocation{of_size}: a memory pool hides the true bounds"
+            ),
+            id,
+        ),
+        Reading::WildOrStale { .. } => {
+            let cause =
+                if record.is_some_and(reads_an_index) { CauseKind::BadIndex } else { CauseKind::OutOfBounds };
+            let text = format!(
+                "the access is far from the nearest allocation{of_size}, at no distance that a wrapped 32-bit index gives: a wild index or a stale pointer"
+            );
+            hypothesis(cause, Certainty::Suspected, text, id)
+        }
+        Reading::Wrapped(_) | Reading::Misaligned { .. } | Reading::TooLargeToTell { .. } => return None,
+    })
 }
 
 /// Whether the kernel takes an array of integers, so that an index may come from memory.

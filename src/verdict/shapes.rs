@@ -1,0 +1,152 @@
+//! The shapes of the evidence, measured: extent, limits, safe sizes, and how likely each belongs to the failing launch.
+//!
+//! In: the case and the root failure. Out: rows, the likeliest first. A shape near the failure is a candidate, never the
+//! launch's own: only a dump, a trace or a cache entry tells that.
+
+use crate::arith::{
+    Boundary, Extent, IndexLimit, KnownTensor, Shape, Strides, TensorLayout, boundary, dtype::DType,
+};
+use crate::case::{Case, EvidenceId};
+use crate::read::event::{Data, Event, ShapeForm, ShapeMention};
+
+use super::failure::Failure;
+
+/// How likely a shape belongs to the failing launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Likelihood {
+    /// Printed somewhere in the input.
+    Mentioned,
+    /// Printed by the failing process near its failure.
+    Near,
+    /// Named as the operands of the failing call or launch.
+    Operand,
+}
+
+/// A shape with its arithmetic.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShapeRow {
+    /// As printed.
+    pub mention: ShapeMention,
+    /// Evidence.
+    pub evidence: EvidenceId,
+    /// The layout.
+    pub layout: TensorLayout,
+    /// Element type, where the log names one.
+    pub dtype: Option<DType>,
+    /// Its extent.
+    pub extent: Extent,
+    /// The dimension that sizes vary in: the largest.
+    pub sweep: usize,
+    /// The boundary of that dimension under int32.
+    pub boundary: Boundary,
+    /// How likely it belongs to the launch.
+    pub likelihood: Likelihood,
+}
+
+impl ShapeRow {
+    /// Whether the largest index passes 2³¹−1.
+    #[must_use]
+    pub fn overflows(&self) -> bool {
+        !IndexLimit::INT32.check(&self.extent).fits_by_index()
+    }
+
+    /// As the distance test takes it.
+    #[must_use]
+    pub fn tensor(&self) -> KnownTensor {
+        let columns = match (self.mention.strides.first(), self.mention.dims.as_slice()) {
+            (Some(stride), _) => u64::try_from(*stride).unwrap_or(0),
+            (None, [_, rest @ ..]) => {
+                rest.iter().try_fold(1_u64, |product, dim| product.checked_mul(*dim)).unwrap_or(0)
+            }
+            _ => 0,
+        };
+        KnownTensor {
+            numel: self.extent.numel,
+            columns,
+            element_bytes: self.dtype.map(DType::element_bytes),
+        }
+    }
+
+    /// `234,624 × 9,216`, with names where the log gives them.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let parts: Vec<String> = self
+            .mention
+            .dims
+            .iter()
+            .enumerate()
+            .map(|(at, dim)| match self.mention.names.get(at) {
+                Some(name) => format!("{name} {}", thousands(u128::from(*dim))),
+                None => thousands(u128::from(*dim)),
+            })
+            .collect();
+        parts.join(" × ")
+    }
+}
+
+/// Lines before a failure within which a shape counts as near it.
+const NEAR_LINES: u64 = 200;
+
+/// Every shape of the case, the likeliest and largest first.
+#[must_use]
+pub fn rows(case: &Case, root: Option<&Failure>) -> Vec<ShapeRow> {
+    let mut rows: Vec<ShapeRow> = case
+        .pick(|data| match data {
+            Data::Shape(mention) if mention.form != ShapeForm::Launch => Some(mention),
+            _ => None,
+        })
+        .filter_map(|(id, event, mention)| row(id, event, mention, root))
+        .collect();
+    rows.sort_by(|a, b| {
+        (b.overflows(), b.likelihood, b.extent.numel).cmp(&(a.overflows(), a.likelihood, a.extent.numel))
+    });
+    rows
+}
+
+fn row(id: EvidenceId, event: &Event, mention: &ShapeMention, root: Option<&Failure>) -> Option<ShapeRow> {
+    let names = mention.names.iter().map(|name| Some(name.clone())).collect();
+    let shape = Shape::named(mention.dims.clone(), names).ok()?;
+    let dtype = mention.dtype.as_deref().and_then(DType::find);
+    let layout = if mention.strides.len() == mention.dims.len() && !mention.strides.is_empty() {
+        let strides = Strides(mention.strides.iter().map(|stride| i128::from(*stride)).collect());
+        TensorLayout::strided(shape, strides, dtype).ok()?
+    } else {
+        TensorLayout::contiguous(shape, dtype).ok()?
+    };
+    let extent = layout.extent().ok()?;
+    let sweep =
+        mention.dims.iter().enumerate().max_by_key(|(at, dim)| (**dim, usize::MAX - at)).map(|(at, _)| at)?;
+    let boundary = boundary::boundary(&layout, sweep, IndexLimit::INT32, None).ok()?;
+    Some(ShapeRow {
+        mention: mention.clone(),
+        evidence: id,
+        layout,
+        dtype,
+        extent,
+        sweep,
+        boundary,
+        likelihood: likelihood(event, root),
+    })
+}
+
+fn likelihood(event: &Event, root: Option<&Failure>) -> Likelihood {
+    let Some(root) = root else { return Likelihood::Mentioned };
+    let same_process = root.rank.is_none() || event.origin.rank.is_none() || root.rank == event.origin.rank;
+    let same_input = root.at.input == event.span.input;
+    let near = root.at.line.abs_diff(event.span.line) <= NEAR_LINES;
+    if same_process && same_input && near { Likelihood::Near } else { Likelihood::Mentioned }
+}
+
+/// `2,162,294,784`
+#[must_use]
+pub fn thousands(number: u128) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
