@@ -4,7 +4,9 @@
 //! not be understood. A prefilter (one multi-pattern pass) picks the lines that deserve a parser; those lines lose their
 //! prefixes and go to the producers whose literals they hold. It leaves alone what an event means for the incident.
 
+pub mod advice;
 pub mod cuda_status;
+pub mod device_assert;
 pub mod event;
 pub mod exception;
 pub mod gpu_memory;
