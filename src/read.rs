@@ -5,17 +5,20 @@
 //! prefixes and go to the producers whose literals they hold. It leaves alone what an event means for the incident.
 
 pub mod advice;
+pub mod capability;
 pub mod cuda_status;
 pub mod device_assert;
 pub mod event;
 pub mod exception;
 pub mod gpu_memory;
+pub mod library;
 pub mod lines;
 pub mod pattern;
 pub mod place;
 pub mod prefilter;
 pub mod prefix;
 pub mod producers;
+pub mod rocm;
 pub mod traceback;
 
 pub use lines::{Cx, Line, Stream, Taken};
