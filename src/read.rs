@@ -6,11 +6,15 @@
 
 pub mod coredump;
 pub mod cuda_gdb;
+pub mod advice;
+pub mod capability;
 pub mod cuda_status;
+pub mod device_assert;
 pub mod event;
 pub mod exception;
 pub mod flight_recorder;
 pub mod gpu_memory;
+pub mod library;
 pub mod lines;
 pub mod loose_json;
 pub mod pattern;
@@ -22,6 +26,7 @@ pub mod prefix;
 pub mod producers;
 pub mod scan;
 pub mod shapes;
+pub mod rocm;
 pub mod traceback;
 
 pub use lines::{Cx, Line, Stream, Taken};

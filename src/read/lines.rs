@@ -156,6 +156,23 @@ impl<'a> Cx<'a> {
         self.events.last_mut()
     }
 
+    /// The last `count` events, to fold a repetition into one of them.
+    pub fn recent_events_mut(&mut self, count: usize) -> &mut [Event] {
+        let from = self.events.len().saturating_sub(count);
+        self.events.get_mut(from..).unwrap_or_default()
+    }
+
+    /// All bytes of the input, for readers of long blocks that can't afford a [`Line`] a line.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Takes the piece at this offset away from every later producer.
+    pub fn consume_at(&mut self, byte: u64) {
+        self.consumed.insert(byte);
+    }
+
     /// Gives the events away.
     #[must_use]
     pub fn into_events(self) -> Vec<Event> {

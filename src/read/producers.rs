@@ -3,7 +3,9 @@
 //! In: nothing. Out: [`PRODUCERS`]. Adding a producer is one file and one row here.
 
 use super::lines::{Cx, Line, Taken};
-use super::{cuda_status, exception, gpu_memory, traceback};
+use super::{
+    advice, capability, cuda_status, device_assert, exception, gpu_memory, library, rocm, traceback,
+};
 
 /// A reader of one producer's lines.
 #[derive(Debug)]
@@ -20,6 +22,11 @@ pub struct Producer {
 pub static PRODUCERS: &[Producer] = &[
     Producer { name: "python traceback", literals: traceback::LITERALS, read: traceback::read },
     Producer { name: "python exception", literals: exception::LITERALS, read: exception::read },
+    Producer { name: "device assertion", literals: device_assert::LITERALS, read: device_assert::read },
+    Producer { name: "advice", literals: advice::LITERALS, read: advice::read },
     Producer { name: "gpu memory", literals: gpu_memory::LITERALS, read: gpu_memory::read },
+    Producer { name: "library status", literals: library::LITERALS, read: library::read },
+    Producer { name: "gpu capability", literals: capability::LITERALS, read: capability::read },
+    Producer { name: "other vendors", literals: rocm::LITERALS, read: rocm::read },
     Producer { name: "cuda status", literals: cuda_status::LITERALS, read: cuda_status::read },
 ];

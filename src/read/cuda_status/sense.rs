@@ -9,7 +9,7 @@ static SPEAKS_OF: Pattern = Pattern::new(
     r"(?i)\b(?:may|might|could|can|cannot|avoid(?:s|ing)?|prevent(?:s|ing)?|potential|possible|possibly|would|fix(?:es|ed|ing)?|without|no|if|whether|debug|such as|e\.g\.|like|unlike|related to)\b[\w\s,'\x22`(/-]{0,60}$",
 );
 static SOURCE: Pattern = Pattern::new(
-    r"^\s*(?://|\*|#define|#include|case |if\s*\(|if err|else if|return |static |throw |raise |def |except |assert |import |from |const |using )",
+    r"^\s*(?://|#define|#include|case |if\s*\(|if err|else if|return |static |throw |raise |def |except |assert |import |from |const |using )",
 );
 static FAILS: Pattern = Pattern::new(
     r"(?i)\b(?:errors?|fail(?:ed|s|ure|ing)?|returned|exception|abort(?:ed|ing)?|terminat\w+|panic\w*|unhandled|results? in|reported|hit|code|status)\b|error:|error\(|!=",

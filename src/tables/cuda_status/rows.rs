@@ -59,7 +59,7 @@ pub static STATUSES: &[CudaStatus] = &[
     row(53, "cudaErrorPriorLaunchFailure", "", &["unspecified launch failure in prior launch"], Some(5), LaunchFailure, CudaOnly),
     row(65, "cudaErrorLaunchMaxDepthExceeded", "", &["launch would exceed maximum depth of nested launches"], Some(65), LaunchConfig, CudaOnly),
     row(98, "cudaErrorInvalidDeviceFunction", "", &["invalid device function"], Some(8), NoKernelImage, CudaOnly),
-    row(100, "cudaErrorNoDevice", "CUDA_ERROR_NO_DEVICE", &["no CUDA-capable device is detected", "No CUDA GPUs are available"], Some(38), Driver, CudaOnly),
+    row(100, "cudaErrorNoDevice", "CUDA_ERROR_NO_DEVICE", &["no CUDA-capable device is detected"], Some(38), Driver, CudaOnly),
     row(101, "cudaErrorInvalidDevice", "CUDA_ERROR_INVALID_DEVICE", &["invalid device ordinal"], Some(10), ApiError, CudaOnly),
     row(102, "cudaErrorDeviceNotLicensed", "CUDA_ERROR_DEVICE_NOT_LICENSED", &["device doesn't have valid Grid license"], None, Driver, CudaOnly),
     row(127, "cudaErrorStartupFailure", "", &["startup failure in cuda runtime"], Some(127), Driver, CudaOnly),
