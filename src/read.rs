@@ -7,6 +7,7 @@
 pub mod event;
 pub mod exception;
 pub mod lines;
+pub mod nccl;
 pub mod prefilter;
 pub mod prefix;
 pub mod producers;
