@@ -10,6 +10,7 @@ pub mod lines;
 pub mod nccl;
 pub mod prefilter;
 pub mod prefix;
+pub mod process_group;
 pub mod producers;
 pub mod scan;
 pub mod traceback;
