@@ -7,8 +7,10 @@ pub mod cause;
 pub mod class;
 pub mod cuda_status;
 pub mod library_status;
+pub mod signals;
 pub mod sync_points;
 pub mod sync_source;
+pub mod xid;
 
 pub use cause::CauseKind;
 pub use class::{FailureClass, Family};

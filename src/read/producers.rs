@@ -6,6 +6,7 @@ use super::lines::{Cx, Line, Taken};
 use super::{
     advice, capability, cuda_status, device_assert, exception, gpu_memory, library, rocm, traceback,
 };
+use super::{exception, nccl, process_group, traceback};
 
 /// A reader of one producer's lines.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct Producer {
 /// Every producer, in the order in which a line is offered to them. At most 64.
 pub static PRODUCERS: &[Producer] = &[
     Producer { name: "python traceback", literals: traceback::LITERALS, read: traceback::read },
+    Producer { name: "process group", literals: process_group::LITERALS, read: process_group::read },
+    Producer { name: "nccl", literals: nccl::LITERALS, read: nccl::read },
     Producer { name: "python exception", literals: exception::LITERALS, read: exception::read },
     Producer { name: "device assertion", literals: device_assert::LITERALS, read: device_assert::read },
     Producer { name: "advice", literals: advice::LITERALS, read: advice::read },
