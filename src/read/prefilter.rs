@@ -126,7 +126,8 @@ impl Scan<'_> {
     /// Goes to the end without looking for candidates.
     pub fn skip_to_end(&mut self) {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
-        self.lines += rest.par_chunks(CHUNK_BYTES).map(|chunk| memchr_iter(b'\n', chunk).count() as u64).sum::<u64>();
+        self.lines +=
+            rest.par_chunks(CHUNK_BYTES).map(|chunk| memchr_iter(b'\n', chunk).count() as u64).sum::<u64>();
         self.at = self.bytes.len();
     }
 
@@ -157,7 +158,8 @@ impl Iterator for Scan<'_> {
         let mut batch = Vec::new();
         for (part, lines) in found {
             batch.extend(
-                part.into_iter().map(|candidate| Candidate { line: candidate.line + self.lines, ..candidate }),
+                part.into_iter()
+                    .map(|candidate| Candidate { line: candidate.line + self.lines, ..candidate }),
             );
             self.lines += lines;
         }

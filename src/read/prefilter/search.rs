@@ -58,8 +58,10 @@ impl Search {
             let needles = needles(&literals);
             let groups = needles.len().div_ceil(NEEDLES_A_SEARCHER).max(1);
             let size = needles.len().div_ceil(groups).max(1);
-            let searchers: Option<Vec<packed::Searcher>> =
-                needles.chunks(size).map(|group| packed::Config::new().builder().extend(group).build()).collect();
+            let searchers: Option<Vec<packed::Searcher>> = needles
+                .chunks(size)
+                .map(|group| packed::Config::new().builder().extend(group).build())
+                .collect();
             // None where this processor has no vector search; the exact search does the work then.
             searchers.unwrap_or_default()
         })
