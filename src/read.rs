@@ -57,32 +57,75 @@ pub const EVENT_LIMIT: usize = 200_000;
 /// Reads one text input.
 #[must_use]
 pub fn read_text(input: InputId, bytes: &[u8]) -> Reading {
-    let (candidates, lines) = candidates(bytes);
-    let mut cx = Cx::new(input, bytes);
-    let mut diagnostics = Vec::new();
-    let candidate_lines = candidates.len() as u64;
-    for candidate in &candidates {
-        if cx.events().len() >= EVENT_LIMIT {
-            diagnostics.push(format!(
-                "more than {EVENT_LIMIT} events: lines from {} on were not read; cut the log to the part before that line",
-                candidate.line
-            ));
-            break;
-        }
-        for segment in segments(bytes, candidate.line, candidate.start, candidate.end) {
-            if cx.is_consumed(segment.byte) {
-                continue;
+    let mut scan = prefilter::scan(bytes);
+    let mut reader = Reader::new(input, bytes);
+    let mut batch = scan.next();
+    // The next lines are searched for while these are parsed: parsing must go in order, searching need not.
+    while let Some(candidates) = batch {
+        let full = reader.is_full();
+        let (next, ()) = rayon::join(
+            || if full { None } else { scan.next() },
+            || candidates.iter().for_each(|candidate| reader.read(candidate)),
+        );
+        batch = next;
+    }
+    scan.skip_to_end();
+    reader.finish(scan.lines())
+}
+
+/// Reads candidates in order.
+struct Reader<'a> {
+    input: InputId,
+    bytes: &'a [u8],
+    cx: Cx<'a>,
+    candidate_lines: u64,
+    last_line: u64,
+    diagnostics: Vec<String>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(input: InputId, bytes: &'a [u8]) -> Self {
+        let cx = Cx::new(input, bytes);
+        Self { input, bytes, cx, candidate_lines: 0, last_line: 0, diagnostics: Vec::new() }
+    }
+
+    fn is_full(&self) -> bool {
+        self.cx.events().len() >= EVENT_LIMIT
+    }
+
+    fn read(&mut self, candidate: &Candidate) {
+        if self.is_full() {
+            if self.diagnostics.is_empty() {
+                let line = candidate.line;
+                self.diagnostics.push(format!(
+                    "more than {EVENT_LIMIT} events: lines from {line} on were not read; cut the log to the part before that line"
+                ));
             }
-            let line = segment.parse(input);
-            let hits = prefilter::hits(&line.text);
-            for producer in PRODUCERS.iter().filter(|producer| hits.wants(producer)) {
-                if (producer.read)(&line, &mut cx) == Taken::Whole {
-                    break;
-                }
+            return;
+        }
+        self.candidate_lines += u64::from(candidate.line > self.last_line);
+        self.last_line = candidate.line;
+        for segment in segments(self.bytes, candidate.line, candidate.start, candidate.end) {
+            if !self.cx.is_consumed(segment.byte) {
+                self.offer(&segment.parse(self.input));
             }
         }
     }
-    let mut events = cx.into_events();
-    events.sort_by_key(|event| (event.span.line, event.span.byte));
-    Reading { events, lines, candidate_lines, diagnostics }
+
+    /// Offers a line to the producers whose literals it holds, until one has spent it.
+    fn offer(&mut self, line: &Line<'_>) {
+        let hits = prefilter::hits(&line.text);
+        for (_, producer) in PRODUCERS.iter().enumerate().filter(|&(index, _)| hits.wants(index)) {
+            if (producer.read)(line, &mut self.cx) == Taken::Whole {
+                break;
+            }
+        }
+    }
+
+    fn finish(self, lines: u64) -> Reading {
+        let Self { cx, candidate_lines, diagnostics, .. } = self;
+        let mut events = cx.into_events();
+        events.sort_by_key(|event| (event.span.line, event.span.byte));
+        Reading { events, lines, candidate_lines, diagnostics }
+    }
 }

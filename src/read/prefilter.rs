@@ -1,31 +1,35 @@
 //! The one pass over raw bytes that decides which lines deserve a parser.
 //!
-//! In: bytes. Out: the physical lines that hold a literal of any producer, and the number of lines. It leaves reading
-//! the lines to the producers; a line without a literal costs only the search.
+//! In: bytes. Out: the pieces of lines that hold a literal of any producer, in order, in batches, and the number of lines. It
+//! leaves reading the lines to the producers; a line without a literal costs only the search.
+
+mod needles;
+mod search;
 
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter};
 use rayon::prelude::*;
 
-use super::producers::{PRODUCERS, Producer};
+use super::producers::PRODUCERS;
+use search::Search;
 
-/// A physical line that holds a literal.
+/// A piece of a line that holds a literal: what stands between line ends and carriage returns, or, of a piece too long for a
+/// parser, the surroundings of the literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    /// Line number, counted from 1.
+    /// Number of the physical line, counted from 1.
     pub line: u64,
     /// Offset of its first byte.
     pub start: usize,
-    /// Offset of its line end.
+    /// Offset of the byte after its last one.
     pub end: usize,
 }
 
 struct Literals {
     patterns: Vec<&'static str>,
     owners: Vec<u64>,
-    search: Option<AhoCorasick>,
     each: Option<AhoCorasick>,
 }
 
@@ -48,23 +52,21 @@ static LITERALS: LazyLock<Literals> = LazyLock::new(|| {
             }
         }
     }
-    let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(&patterns).ok();
     let each = AhoCorasick::builder().match_kind(MatchKind::Standard).build(&patterns).ok();
-    Literals { patterns, owners, search, each }
+    Literals { patterns, owners, each }
 });
+
+static SEARCH: LazyLock<Search> = LazyLock::new(|| Search::new(&LITERALS.patterns));
 
 /// Which producers want a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hits(u64);
 
 impl Hits {
-    /// Whether the line holds a literal of this producer.
+    /// Whether the line holds a literal of the producer at this index of [`PRODUCERS`].
     #[must_use]
-    pub fn wants(self, producer: &Producer) -> bool {
-        PRODUCERS
-            .iter()
-            .position(|known| std::ptr::eq(known, producer))
-            .is_some_and(|index| self.0 & (1 << index) != 0)
+    pub fn wants(self, index: usize) -> bool {
+        u32::try_from(index).is_ok_and(|index| self.0.checked_shr(index).unwrap_or(0) & 1 == 1)
     }
 }
 
@@ -78,66 +80,92 @@ pub fn hits(text: &str) -> Hits {
     Hits(found)
 }
 
-/// Bytes that one search task covers: large enough that the seams cost nothing, small enough that two cores share a log.
-const CHUNK_BYTES: usize = 8 << 20;
-
-/// The candidate lines of `bytes` in order, and the number of lines.
-#[must_use]
-pub fn candidates(bytes: &[u8]) -> (Vec<Candidate>, u64) {
-    let chunks = chunks(bytes);
-    let found: Vec<(Vec<Candidate>, u64)> =
-        chunks.par_iter().map(|&(start, end)| search(bytes, start, end)).collect();
-    let mut all = Vec::new();
-    let mut lines = 0;
-    for (part, count) in found {
-        all.extend(part.into_iter().map(|candidate| Candidate { line: candidate.line + lines, ..candidate }));
-        lines += count;
-    }
-    if bytes.last().is_some_and(|&last| last != b'\n') {
-        lines += 1;
-    }
-    (all, lines)
-}
-
-/// Cuts `bytes` at line ends.
-fn chunks(bytes: &[u8]) -> Vec<(usize, usize)> {
-    let mut cuts = Vec::new();
-    let mut start = 0;
-    while start < bytes.len() {
-        let target = start.saturating_add(CHUNK_BYTES).min(bytes.len());
-        let end = bytes
-            .get(target..)
-            .and_then(|rest| memchr(b'\n', rest))
-            .map_or(bytes.len(), |at| target + at + 1);
-        cuts.push((start, end));
-        start = end;
-    }
-    cuts
-}
-
-/// Candidate lines of one chunk, numbered from 1 at its start, and its line ends.
-fn search(bytes: &[u8], start: usize, end: usize) -> (Vec<Candidate>, u64) {
-    let chunk = bytes.get(start..end).unwrap_or_default();
-    let mut found = Vec::new();
-    let (mut at, mut counted_to, mut line) = (0, 0, 1);
-    while let Some(hit) =
-        LITERALS.search.as_ref().and_then(|search| search.find(chunk.get(at..).unwrap_or_default()))
-    {
-        let hit_at = at + hit.start();
-        let line_start = chunk.get(..hit_at).and_then(|head| memrchr(b'\n', head)).map_or(0, |end| end + 1);
-        let line_end =
-            chunk.get(hit_at..).and_then(|rest| memchr(b'\n', rest)).map_or(chunk.len(), |end| hit_at + end);
-        line += memchr_iter(b'\n', chunk.get(counted_to..line_start).unwrap_or_default()).count() as u64;
-        counted_to = line_start;
-        found.push(Candidate { line, start: start + line_start, end: start + line_end });
-        at = (line_end + 1).min(chunk.len());
-    }
-    let rest = memchr_iter(b'\n', chunk.get(counted_to..).unwrap_or_default()).count() as u64;
-    (found, line - 1 + rest)
-}
-
 /// The literals that the prefilter looks for; a benchmark gives the same ones to its peer.
 #[must_use]
 pub fn literals() -> &'static [&'static str] {
     &LITERALS.patterns
 }
+
+/// All candidates of `bytes` in order, and the number of lines.
+#[must_use]
+pub fn candidates(bytes: &[u8]) -> (Vec<Candidate>, u64) {
+    let mut scan = scan(bytes);
+    let all = scan.by_ref().flatten().collect();
+    (all, scan.lines())
+}
+
+/// Bytes that one search task covers: large enough that the seams cost nothing, small enough that two cores share a log.
+const CHUNK_BYTES: usize = 2 << 20;
+
+/// Search tasks a thread that make a batch.
+const CHUNKS_A_THREAD: usize = 4;
+
+/// Goes through `bytes` batch by batch, so that candidates never all stand in memory.
+#[must_use]
+pub fn scan(bytes: &[u8]) -> Scan<'_> {
+    Scan { search: &SEARCH, bytes, at: 0, lines: 0, chunk_bytes: CHUNK_BYTES }
+}
+
+/// Iterator over batches of candidates, in order.
+pub struct Scan<'a> {
+    search: &'a Search,
+    bytes: &'a [u8],
+    at: usize,
+    lines: u64,
+    chunk_bytes: usize,
+}
+
+impl Scan<'_> {
+    /// Lines of the bytes that were gone through; what stands after the last line end counts as one.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        let done = self.bytes.get(..self.at).unwrap_or_default();
+        self.lines + u64::from(done.last().is_some_and(|&last| last != b'\n'))
+    }
+
+    /// Goes to the end without looking for candidates.
+    pub fn skip_to_end(&mut self) {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        self.lines +=
+            rest.par_chunks(CHUNK_BYTES).map(|chunk| memchr_iter(b'\n', chunk).count() as u64).sum::<u64>();
+        self.at = self.bytes.len();
+    }
+
+    /// The next chunks, cut at line ends.
+    fn chunks(&self) -> Vec<(usize, usize)> {
+        let most = rayon::current_num_threads() * CHUNKS_A_THREAD;
+        let mut cuts = Vec::new();
+        let mut start = self.at;
+        while start < self.bytes.len() && cuts.len() < most {
+            let target = start.saturating_add(self.chunk_bytes).min(self.bytes.len());
+            let rest = self.bytes.get(target..).unwrap_or_default();
+            let end = memchr(b'\n', rest).map_or(self.bytes.len(), |at| target + at + 1);
+            cuts.push((start, end));
+            start = end;
+        }
+        cuts
+    }
+}
+
+impl Iterator for Scan<'_> {
+    type Item = Vec<Candidate>;
+
+    fn next(&mut self) -> Option<Vec<Candidate>> {
+        let chunks = self.chunks();
+        self.at = chunks.last()?.1;
+        let found: Vec<(Vec<Candidate>, u64)> =
+            chunks.par_iter().map(|&(start, end)| self.search.chunk(self.bytes, start, end)).collect();
+        let mut batch = Vec::new();
+        for (part, lines) in found {
+            batch.extend(
+                part.into_iter()
+                    .map(|candidate| Candidate { line: candidate.line + self.lines, ..candidate }),
+            );
+            self.lines += lines;
+        }
+        Some(batch)
+    }
+}
+
+#[cfg(test)]
+mod tests;
