@@ -51,3 +51,6 @@ fn complain(error: &Error) {
         let _ = writeln!(stderr, "  {}", crate::text::escape(hint));
     }
 }
+//! The command line, one file a subcommand.
+
+pub mod shapes;

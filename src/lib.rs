@@ -22,3 +22,7 @@ pub mod report;
 pub mod session;
 
 pub mod cli;
+pub mod cli;
+pub mod kernel;
+pub mod read;
+pub mod report;

@@ -78,3 +78,4 @@ pub fn read_text(input: InputId, bytes: &[u8]) -> Reading {
     events.sort_by_key(|event| (event.span.line, event.span.byte));
     Reading { events, lines, candidate_lines, diagnostics }
 }
+pub mod model_config;

@@ -11,3 +11,11 @@ pub mod text;
 
 pub use build::build;
 pub use model::Report;
+//! One labelled report, written for people and for programs.
+
+pub mod distance;
+pub mod model_extents;
+pub mod number;
+pub mod number_line;
+pub mod shapes;
+pub mod shapes_text;
