@@ -22,7 +22,3 @@ pub mod report;
 pub mod session;
 
 pub mod cli;
-pub mod cli;
-pub mod kernel;
-pub mod read;
-pub mod report;

@@ -13,6 +13,7 @@ pub mod flight_recorder;
 pub mod gpu_memory;
 pub mod lines;
 pub mod loose_json;
+pub mod model_config;
 pub mod pattern;
 pub mod pickle;
 pub mod place;
@@ -78,4 +79,3 @@ pub fn read_text(input: InputId, bytes: &[u8]) -> Reading {
     events.sort_by_key(|event| (event.span.line, event.span.byte));
     Reading { events, lines, candidate_lines, diagnostics }
 }
-pub mod model_config;

@@ -3,6 +3,7 @@
 //! In: shape texts and options. Out: one page of text a shape, or the JSON that the contract fixes. It runs nothing
 //! and reads one file at most, the model's configuration.
 
+use std::ffi::OsStr;
 use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,15 @@ pub struct ShapesArgs {
     /// Draw the number line in plain ASCII
     #[arg(long)]
     pub ascii: bool,
+}
+
+impl ShapesArgs {
+    /// Falls back to ASCII on a terminal that calls itself dumb; `term` is the value of `TERM`.
+    #[must_use]
+    pub fn for_terminal(mut self, term: Option<&OsStr>) -> Self {
+        self.ascii |= term.is_some_and(|term| term == "dumb");
+        self
+    }
 }
 
 /// Output formats of `warpfault shapes`.
