@@ -10,6 +10,7 @@ pub mod dtype;
 pub mod layout;
 pub mod limits;
 pub mod model;
+pub mod padding;
 pub mod parse;
 pub mod shape;
 

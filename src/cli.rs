@@ -7,6 +7,7 @@ mod analyze;
 mod arguments;
 mod output;
 mod schema;
+pub mod shapes;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -29,6 +30,10 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let result = match arguments.command {
         Some(Command::Analyze(args)) => analyze::run(&args),
+        Some(Command::Shapes(args)) => {
+            let args = args.for_terminal(std::env::var_os("TERM").as_deref());
+            shapes::run(&args, &mut anstream::stdout()).map(|()| 0)
+        }
         Some(Command::Schema(args)) => schema::run(&args),
         Some(Command::Completions { shell }) => output::completions(shell),
         Some(Command::Man) => output::man(),

@@ -17,6 +17,7 @@ pub mod gpu_memory;
 pub mod library;
 pub mod lines;
 pub mod loose_json;
+pub mod model_config;
 pub mod pattern;
 pub mod pickle;
 pub mod place;

@@ -198,7 +198,10 @@ fn candidates(found: &Boundary, reported: u64) -> Vec<(Role, u64)> {
         (Role::Reported, u128::from(reported)),
         (Role::WellPast, well_past),
     ];
-    let usable = wanted.into_iter().filter(|&(_, value)| value > 0);
+    // Every size is a multiple of 1: the multiples would only repeat their neighbours.
+    let repeats =
+        |role| found.granularity == 1 && matches!(role, Role::LastSafeMultiple | Role::FirstUnsafeMultiple);
+    let usable = wanted.into_iter().filter(|&(role, value)| value > 0 && !repeats(role));
     usable.filter_map(|(role, value)| Some((role, u64::try_from(value).ok()?))).collect()
 }
 
@@ -310,7 +313,8 @@ mod tests {
     fn a_row_wider_than_the_limit_leaves_no_safe_row() {
         let found = boundary(&layout(&[3, 1 << 40]), 0, IndexLimit::INT32, None).unwrap();
         assert_eq!(found.safe, Some(0));
-        assert_eq!(found.shapes.first().map(|shape| (shape.value, shape.expect)), Some((1, Expect::Wrap)));
+        let first = found.shapes.first().unwrap();
+        assert_eq!((first.value, first.roles.as_slice()), (1, &[Role::FirstUnsafe][..]));
     }
 
     #[test]

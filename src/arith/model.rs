@@ -24,6 +24,8 @@ pub struct ModelConfig {
     pub kv_heads: Option<u64>,
     /// Elements of a head; hidden/heads where unnamed.
     pub head_dim: Option<u64>,
+    /// Elements that the cache keeps a token and layer under latent attention, in place of keys and values.
+    pub latent_kv: Option<u64>,
     /// Layers.
     pub layers: Option<u64>,
     /// Routed experts.
@@ -92,7 +94,8 @@ impl ModelConfig {
     fn tensors(&self) -> Vec<(&'static str, Vec<Factor>)> {
         use Factor::{Size, Tokens};
         let head_dim = self.head_dim();
-        let kv_heads = self.kv_heads.or(self.heads);
+        // Latent attention has no keys and values of full width in memory.
+        let kv_heads = if self.latent_kv.is_some() { None } else { self.kv_heads.or(self.heads) };
         let times = |a: Option<u64>, b: Option<u64>| a?.checked_mul(b?);
         let q_width = times(self.heads, head_dim);
         let kv_width = times(kv_heads, head_dim);
@@ -100,7 +103,6 @@ impl ModelConfig {
         let hidden = || Size("hidden", self.hidden);
         let routed = || Size("experts per token", self.experts_per_token);
         let expert_width = self.expert_intermediate.or(self.intermediate);
-        // A model of experts alone has no dense MLP of its own; its width is then the expert's.
         vec![
             ("hidden_states", vec![Tokens, hidden()]),
             ("q_proj", vec![Tokens, Size("heads x head_dim", q_width)]),
@@ -135,6 +137,11 @@ impl ModelConfig {
                     Size("kv_heads", kv_heads),
                     Size("head_dim", head_dim),
                 ],
+            ),
+            ("latent KV cache, one layer", vec![Tokens, Size("latent", self.latent_kv)]),
+            (
+                "latent KV cache, all layers",
+                vec![Size("layers", self.layers), Tokens, Size("latent", self.latent_kv)],
             ),
             ("embedding weight", vec![Size("vocab", self.vocab), hidden()]),
             (

@@ -37,6 +37,8 @@ pub struct Open {
 pub enum Command {
     /// Print the report once.
     Analyze(AnalyzeArgs),
+    /// Print the overflow arithmetic of shapes.
+    Shapes(super::shapes::ShapesArgs),
     /// Print a JSON Schema of what the tool prints.
     Schema(SchemaArgs),
     /// Print a completion script.
@@ -99,4 +101,6 @@ pub struct SchemaArgs {
 pub enum SchemaName {
     /// `analyze --format json`
     Report,
+    /// `shapes --format json`
+    Shapes,
 }

@@ -4,6 +4,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::report::Report;
+use crate::report::shapes::ShapesView;
 
 use super::arguments::{SchemaArgs, SchemaName};
 use super::output;
@@ -12,6 +13,7 @@ use super::output;
 pub fn run(args: &SchemaArgs) -> Result<u8> {
     let schema = match args.name {
         SchemaName::Report => schemars::schema_for!(Report),
+        SchemaName::Shapes => ShapesView::json_schema(),
     };
     let text = serde_json::to_string_pretty(&schema)
         .map_err(|error| Error::new(ErrorKind::Output, "the schema could not be written").because(error))?;
