@@ -4,10 +4,10 @@
 //! not be understood. A prefilter (one multi-pattern pass) picks the lines that deserve a parser; those lines lose their
 //! prefixes and go to the producers whose literals they hold. It leaves alone what an event means for the incident.
 
-pub mod coredump;
-pub mod cuda_gdb;
 pub mod advice;
 pub mod capability;
+pub mod coredump;
+pub mod cuda_gdb;
 pub mod cuda_status;
 pub mod device_assert;
 pub mod event;
@@ -18,18 +18,18 @@ pub mod library;
 pub mod lines;
 pub mod loose_json;
 pub mod model_config;
+pub mod nccl;
 pub mod pattern;
 pub mod pickle;
 pub mod place;
 pub mod plain;
-pub mod nccl;
 pub mod prefilter;
 pub mod prefix;
 pub mod process_group;
 pub mod producers;
+pub mod rocm;
 pub mod scan;
 pub mod shapes;
-pub mod rocm;
 pub mod traceback;
 
 pub use lines::{Cx, Line, Stream, Taken};

@@ -73,9 +73,7 @@ pub fn text_in(text: &str) -> Option<&'static Signal> {
 /// Windows statuses of an access violation and of an abort.
 #[must_use]
 pub fn of_status(status: i64) -> Option<u32> {
-    let known = |number: i64| {
-        u32::try_from(number).ok().filter(|&number| by_number(number).is_some())
-    };
+    let known = |number: i64| u32::try_from(number).ok().filter(|&number| by_number(number).is_some());
     match status {
         0xC000_0005 | -1_073_741_819 => Some(11),
         0xC000_0409 | -1_073_740_791 => Some(6),

@@ -60,11 +60,7 @@ impl ShapeRow {
             }
             _ => 0,
         };
-        KnownTensor {
-            numel: self.extent.numel,
-            columns,
-            element_bytes: self.dtype.map(DType::element_bytes),
-        }
+        KnownTensor { numel: self.extent.numel, columns, element_bytes: self.dtype.map(DType::element_bytes) }
     }
 
     /// `234,624 × 9,216`, with names where the log gives them.
