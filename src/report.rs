@@ -4,12 +4,10 @@
 //! a log is escaped here, once, so that no format can let one through. It knows nothing of terminals.
 
 pub mod build;
-pub mod distance;
 mod fields;
 pub mod markdown;
 pub mod model;
 pub mod model_extents;
-pub mod number;
 pub mod number_line;
 pub mod shapes;
 pub mod shapes_text;

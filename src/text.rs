@@ -6,6 +6,7 @@
 
 mod columns;
 mod escape;
+pub mod number;
 mod redact;
 
 pub use columns::{columns, fit, fit_end, pad};

@@ -69,6 +69,12 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// What the rules see of it.
+    pub(crate) fn view<'a>(&'a self, case: &'a Case) -> Option<cause::View<'a>> {
+        let root = self.failures.first()?;
+        Some(cause::View { case, failures: &self.failures, root, places: &self.places, shapes: &self.shapes })
+    }
+
     /// The likeliest hypothesis that names a cause.
     #[must_use]
     pub fn cause(&self) -> Option<&Hypothesis> {

@@ -12,9 +12,13 @@ use crate::verdict::{self, Verdict, places};
 
 use super::fields;
 use super::model::{self, Report};
+use super::shapes::ShapeView;
 
 /// Evidence that a report lists beside what it refers to.
 const EVIDENCE_LIMIT: usize = 400;
+
+/// Shapes that a report lists.
+const SHAPE_LIMIT: usize = 12;
 
 /// Builds the report.
 #[must_use]
@@ -27,7 +31,7 @@ pub fn build(case: &Case, verdict: &Verdict) -> Report {
         failures: verdict.failures.iter().map(failure).collect(),
         hypotheses: verdict.hypotheses.iter().map(hypothesis).collect(),
         evidence: evidence(case, verdict),
-        shapes: Vec::new(),
+        shapes: verdict.shapes.iter().take(SHAPE_LIMIT).filter_map(shape).collect(),
         ranks: verdict.ranks.iter().map(rank).collect(),
         checks: verdict.checks.iter().map(check).collect(),
         next: verdict.next.iter().map(next).collect(),
@@ -201,6 +205,38 @@ fn hypothesis(hypothesis: &verdict::Hypothesis) -> model::Hypothesis {
         supports: ids(&hypothesis.supports),
         against: ids(&hypothesis.against),
         would_settle: hypothesis.would_settle.iter().map(|text| show(text)).collect(),
+    }
+}
+
+/// A shape that 64 bits cannot count is left out: its log is wrong, or hostile.
+fn shape(row: &verdict::shapes::ShapeRow) -> Option<serde_json::Value> {
+    let view = ShapeView::of(&row.layout, row.sweep, None).ok()?;
+    let mut value = serde_json::to_value(&view).ok()?;
+    let map = value.as_object_mut()?;
+    map.insert("dtype".to_owned(), row.mention.dtype.as_deref().map(show).into());
+    map.insert("label".to_owned(), row.mention.label.as_deref().map(show).into());
+    let likelihood = match row.likelihood {
+        verdict::shapes::Likelihood::Operand => "operand",
+        verdict::shapes::Likelihood::Near => "near",
+        verdict::shapes::Likelihood::Mentioned => "mentioned",
+    };
+    map.insert("likelihood".to_owned(), likelihood.into());
+    map.insert("evidence".to_owned(), vec![row.evidence.to_string()].into());
+    escape_names(map);
+    Some(value)
+}
+
+/// Names of dimensions come from the log.
+fn escape_names(map: &mut serde_json::Map<String, serde_json::Value>) {
+    let names = map.get_mut("names").and_then(serde_json::Value::as_array_mut).into_iter().flatten();
+    for name in names {
+        if let Some(text) = name.as_str() {
+            *name = show(text).into();
+        }
+    }
+    if let Some(text) = map.get("sweep").and_then(serde_json::Value::as_str) {
+        let text = show(text);
+        map.insert("sweep".to_owned(), text.into());
     }
 }
 

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::number::grouped;
 use crate::arith::model::{ModelConfig, ModelExtent};
 use crate::error::Result;
+use crate::text::number::grouped;
 
 /// A model's tensors at a token count.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

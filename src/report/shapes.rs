@@ -8,11 +8,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::model_extents::ModelView;
-use super::number::grouped;
 use crate::arith::boundary::{self, Boundary, BoundaryShape, Expect, Role};
 use crate::arith::padding::{self, Padded};
 use crate::arith::{Extent, IndexLimit, LimitCheck, TensorLayout};
 use crate::error::Result;
+use crate::text::number::grouped;
 
 /// What `warpfault shapes --format json` prints.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

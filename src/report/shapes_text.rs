@@ -3,10 +3,10 @@
 //! In: a [`ShapeView`]. Out: text of about 80 columns: the multiplication, the limit, a number line, the shapes to
 //! run, the stop-gap and the fix. The numbers are the view's; this page only words them.
 
-use super::number::{binary_size, grouped, grouped_signed, percent};
 use super::number_line::{self, Glyphs, Mark};
 use super::shapes::{ExpectView, LimitView, ShapeView};
 use crate::arith::limits::wrap_to_int32;
+use crate::text::number::{binary_size, grouped, grouped_signed, percent};
 
 /// The whole page for one shape, ended by a line break.
 #[must_use]

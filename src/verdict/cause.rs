@@ -4,10 +4,13 @@
 //! file of its own and may stay silent: about half of all crash logs never contain their cause (law 3).
 
 mod bounds;
-mod distance;
+pub mod distance;
+mod distance_words;
 mod graph;
 mod named;
 pub mod overflow;
+
+pub use distance_words::sentence;
 
 use crate::case::{Case, EvidenceId};
 use crate::tables::cause::CauseKind;

@@ -6,7 +6,13 @@ use crate::case::{Case, EvidenceId};
 use crate::read::event::Data;
 use crate::tables::class::FailureClass;
 
+use crate::arith::{IndexLimit, Reading};
+use crate::text::number::grouped;
+
 use super::Verdict;
+use super::cause::distance::readings;
+use super::cause::overflow::shape_words;
+use super::cause::sentence;
 use super::failure::Role;
 
 /// Outcome of a check.
@@ -47,6 +53,8 @@ pub fn run(case: &Case, verdict: &Verdict) -> Vec<Check> {
     checks.extend(sync_point(verdict));
     checks.extend(messenger(verdict));
     checks.extend(driver_agrees(case, verdict));
+    checks.extend(overflow_arithmetic(verdict));
+    checks.extend(address_distance(case, verdict));
     checks
 }
 
@@ -135,5 +143,55 @@ fn driver_agrees(case: &Case, verdict: &Verdict) -> Option<Check> {
         status,
         reading: reading.to_owned(),
         evidence: ours.into_iter().take(8).collect(),
+    })
+}
+
+/// Every large shape against 2^31-1: that it fits is said as plainly as that it does not.
+fn overflow_arithmetic(verdict: &Verdict) -> Option<Check> {
+    if !is_gpu_fault(verdict.class) {
+        return None;
+    }
+    let check = |status, reading, evidence| Check {
+        id: "overflow-arithmetic",
+        title: "Does a 32-bit index overflow on a shape of the input?",
+        status,
+        reading,
+        evidence,
+    };
+    let Some(shape) = verdict.shapes.first() else {
+        let reading =
+            "the input prints no shape; sizes of the operands of the failing call would settle it".to_owned();
+        return Some(check(CheckStatus::Unknown, reading, Vec::new()));
+    };
+    let status = if shape.overflows() { CheckStatus::Holds } else { CheckStatus::Fails };
+    let reading = if shape.overflows() {
+        shape_words(shape)
+    } else {
+        let limit = IndexLimit::INT32.check(&shape.extent);
+        format!(
+            "no: the largest shape is {} = {} elements, {} below the limit of 2,147,483,647",
+            shape.words(),
+            grouped(shape.extent.numel),
+            grouped(limit.margin_by_count)
+        )
+    };
+    Some(check(status, reading, vec![shape.evidence]))
+}
+
+/// What the fault address says.
+fn address_distance(case: &Case, verdict: &Verdict) -> Option<Check> {
+    let view = verdict.view(case)?;
+    let reading = readings(&view).into_iter().next()?;
+    let status = match &reading.reading {
+        Reading::Wrapped(_) => CheckStatus::Holds,
+        Reading::TooLargeToTell { .. } => CheckStatus::Unknown,
+        _ => CheckStatus::Fails,
+    };
+    Some(Check {
+        id: "address-distance",
+        title: "Does the fault address lie where a wrapped 32-bit index lands?",
+        status,
+        reading: sentence(&reading.reading),
+        evidence: vec![reading.evidence],
     })
 }

@@ -7,7 +7,7 @@ mod gpu;
 mod host;
 mod ranks;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::case::{Case, EvidenceId};
 use crate::read::event::{Data, Event, Messenger};
@@ -57,7 +57,11 @@ impl Claim {
 pub fn collect(case: &Case) -> Vec<Failure> {
     let mut failures: Vec<Failure> = Vec::new();
     let mut seen: HashMap<Key, usize> = HashMap::new();
+    let said = lines_that_speak(case);
     for (id, event) in case.events() {
+        if only_wraps(event, &said) {
+            continue;
+        }
         let Some(claim) = claim(event, case) else { continue };
         let key = Key::of(event, &claim);
         match seen.get(&key).and_then(|&at| failures.get_mut(at)) {
@@ -135,6 +139,47 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
 /// Lines that name an error without reporting one of this job.
 fn ignorable(event: &Event, _case: &Case) -> bool {
     matches!(&event.data, Data::Traceback(traceback) if traceback.ignored && traceback.exception.is_none())
+}
+
+/// Lines on which a producer more telling than Python's exception machinery speaks.
+fn lines_that_speak(case: &Case) -> HashSet<(u32, u64)> {
+    case.events()
+        .filter(|(_, event)| {
+            matches!(
+                event.data,
+                Data::Status(_)
+                    | Data::Library(_)
+                    | Data::GpuOutOfMemory(_)
+                    | Data::DeviceAssert(_)
+                    | Data::Launch(_)
+                    | Data::Compile(_)
+                    | Data::NcclResult(_)
+                    | Data::Nccl(_)
+                    | Data::CollectiveTimeout(_)
+                    | Data::CollectiveMismatch(_)
+                    | Data::PeerLost(_)
+                    | Data::Signal(_)
+                    | Data::DriverFault(_)
+                    | Data::OomKill(_)
+                    | Data::Exit(_)
+            )
+        })
+        .map(|(_, event)| (event.span.input.0, event.span.line))
+        .collect()
+}
+
+/// Whether an exception only wraps what another producer says on its own lines: it is no second failure.
+fn only_wraps(event: &Event, said: &HashSet<(u32, u64)>) -> bool {
+    let exception = match &event.data {
+        Data::Traceback(traceback) => traceback.exception.as_ref(),
+        Data::Exception(exception) => Some(exception),
+        _ => None,
+    };
+    exception.is_some_and(|exception| {
+        let lines = exception.message.lines().count().max(1) as u64;
+        (exception.log_line..exception.log_line + lines)
+            .any(|line| said.contains(&(event.span.input.0, line)))
+    })
 }
 
 /// What makes two statements the same one.

@@ -8,6 +8,7 @@ use crate::arith::{
 };
 use crate::case::{Case, EvidenceId};
 use crate::read::event::{Data, Event, ShapeForm, ShapeMention};
+use crate::text::number::grouped;
 
 use super::failure::Failure;
 
@@ -72,8 +73,8 @@ impl ShapeRow {
             .iter()
             .enumerate()
             .map(|(at, dim)| match self.mention.names.get(at) {
-                Some(name) => format!("{name} {}", thousands(u128::from(*dim))),
-                None => thousands(u128::from(*dim)),
+                Some(name) => format!("{name} {}", grouped(u128::from(*dim))),
+                None => grouped(u128::from(*dim)),
             })
             .collect();
         parts.join(" × ")
@@ -131,18 +132,4 @@ fn likelihood(event: &Event, root: Option<&Failure>) -> Likelihood {
     let same_input = root.at.input == event.span.input;
     let near = root.at.line.abs_diff(event.span.line) <= NEAR_LINES;
     if same_process && same_input && near { Likelihood::Near } else { Likelihood::Mentioned }
-}
-
-/// `2,162,294,784`
-#[must_use]
-pub fn thousands(number: u128) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }

@@ -10,8 +10,8 @@ use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
 use super::super::failure::Certainty;
-use super::super::shapes::thousands;
 use super::distance::{DistanceReading, readings};
+use super::distance_words::sentence;
 use super::{Hypothesis, View};
 
 /// The rule.
@@ -52,55 +52,18 @@ fn record_of<'a>(view: &View<'a>, id: EvidenceId) -> Option<&'a SanitizerRecord>
 }
 
 fn explain(reading: &DistanceReading, record: Option<&SanitizerRecord>) -> Option<Hypothesis> {
-    let id = reading.evidence;
-    let size = record.and_then(|record| record.nearest).map(|near| u128::from(near.size_bytes));
-    let of_size = size.map(|size| format!(" of {} bytes", thousands(size))).unwrap_or_default();
-    let count = record.map_or(1, |record| record.count);
-    let times =
-        if count > 1 { format!(" ({} such accesses)", thousands(u128::from(count))) } else { String::new() };
-    Some(match &reading.reading {
-        Reading::TailUnguarded { past_end_bytes } => hypothesis(
-            CauseKind::MissingMask,
-            Certainty::Supported,
-            format!(
-                "the access runs {} bytes past the end of an allocation{of_size}{times}: the last block is not masked or guarded; this is no int32 overflow",
-                thousands(u128::from(*past_end_bytes))
-            ),
-            id,
-        ),
-        Reading::JustBefore { before_bytes } => hypothesis(
-            CauseKind::OutOfBounds,
-            Certainty::Suspected,
-            format!(
-                "the access begins {} bytes before an allocation{of_size}{times}: a wrong base or stride; this is no int32 overflow",
-                thousands(u128::from(*before_bytes))
-            ),
-            id,
-        ),
-        Reading::NearNull { offset_bytes } => hypothesis(
-            CauseKind::NullPointer,
-            Certainty::Supported,
-            format!("the access is at a null pointer plus {} bytes", thousands(u128::from(*offset_bytes))),
-            id,
-        ),
-        Reading::InsidePoolArtefact { .. } => hypothesis(
-            CauseKind::SanitizerFalsePositive,
-            Certainty::Suspected,
-            format!(
-                "the access is reported out of bounds and lies inside an allocation{of_size}: a memory pool hides the true bounds"
-            ),
-            id,
-        ),
-        Reading::WildOrStale { .. } => {
-            let cause =
-                if record.is_some_and(reads_an_index) { CauseKind::BadIndex } else { CauseKind::OutOfBounds };
-            let text = format!(
-                "the access is far from the nearest allocation{of_size}, at no distance that a wrapped 32-bit index gives: a wild index or a stale pointer"
-            );
-            hypothesis(cause, Certainty::Suspected, text, id)
+    let (cause, certainty) = match &reading.reading {
+        Reading::TailUnguarded { .. } => (CauseKind::MissingMask, Certainty::Supported),
+        Reading::JustBefore { .. } => (CauseKind::OutOfBounds, Certainty::Suspected),
+        Reading::NearNull { .. } => (CauseKind::NullPointer, Certainty::Supported),
+        Reading::InsidePoolArtefact { .. } => (CauseKind::SanitizerFalsePositive, Certainty::Suspected),
+        Reading::WildOrStale { .. } if record.is_some_and(reads_an_index) => {
+            (CauseKind::BadIndex, Certainty::Suspected)
         }
+        Reading::WildOrStale { .. } => (CauseKind::OutOfBounds, Certainty::Suspected),
         Reading::Wrapped(_) | Reading::Misaligned { .. } | Reading::TooLargeToTell { .. } => return None,
-    })
+    };
+    Some(hypothesis(cause, certainty, sentence(&reading.reading), reading.evidence))
 }
 
 /// Whether the kernel takes an array of integers, so that an index may come from memory.

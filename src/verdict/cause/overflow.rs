@@ -4,15 +4,16 @@
 //! independent fact agree, *suspected* from a distance or a shape alone (law 4). A distance that reads otherwise speaks
 //! against every shape: overflow is the popular story and often wrong (law 5).
 
-use crate::arith::distance::Agreement;
 use crate::arith::{IndexLimit, Reading, Strength, Wrapped};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
 use super::super::failure::Certainty;
-use super::super::shapes::{Likelihood, ShapeRow, thousands};
+use super::super::shapes::{Likelihood, ShapeRow};
 use super::distance::{DistanceReading, readings};
+use super::distance_words::sentence;
 use super::{Hypothesis, View};
+use crate::text::number::grouped;
 
 /// The rule.
 pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
@@ -40,23 +41,7 @@ fn from_distance(view: &View<'_>, reading: &DistanceReading, wrapped: &Wrapped) 
         Strength::Supported => Certainty::Supported,
         Strength::Suspected => Certainty::Suspected,
     };
-    let mut summary = format!(
-        "the access lies {}·2^32·{} bytes below element {} of the allocation, so a signed 32-bit index of {} wrapped",
-        wrapped.k,
-        wrapped.element_bytes,
-        thousands(u128::from(wrapped.recovered_index)),
-        thousands(u128::from(wrapped.recovered_index)),
-    );
-    if let (Some((row, column)), Some(columns)) = (wrapped.row_col, wrapped.columns) {
-        summary.push_str(&format!(
-            " (row {row}, column {column} of {} columns)",
-            thousands(u128::from(columns))
-        ));
-    }
-    for agreement in &wrapped.agreements {
-        summary.push_str("; ");
-        summary.push_str(&agreement_words(agreement));
-    }
+    let summary = sentence(&reading.reading);
     let mut supports = vec![reading.evidence];
     supports.extend(view.shapes.iter().filter(|shape| shape.overflows()).map(|shape| shape.evidence).take(2));
     Hypothesis {
@@ -69,31 +54,6 @@ fn from_distance(view: &View<'_>, reading: &DistanceReading, wrapped: &Wrapped) 
         would_settle: vec![
             "rerun the kernel just below and past the boundary: a pass and a failure prove it".to_owned(),
         ],
-    }
-}
-
-fn agreement_words(agreement: &Agreement) -> String {
-    match agreement {
-        Agreement::RowInBlock { block, block_rows, guessed } => {
-            let how = if *guessed { " (a power of two that was tried)" } else { "" };
-            format!("that row lies in the reported block {block} of {block_rows} rows{how}")
-        }
-        Agreement::ColumnOfThread { thread, elements_per_thread } => {
-            format!("that column is thread {thread}'s, which takes {elements_per_thread} element(s)")
-        }
-        Agreement::WholeStride { block, thread, stride } => {
-            format!(
-                "the index is {block}·{} + {thread}, the reported block and thread",
-                thousands(u128::from(*stride))
-            )
-        }
-        Agreement::ElementSize => "the element size is the tensor's".to_owned(),
-        Agreement::AllocationSize { tensor_bytes } => {
-            format!(
-                "the allocation is as large as a tensor of the log, {} bytes",
-                thousands(u128::from(*tensor_bytes))
-            )
-        }
     }
 }
 
@@ -121,12 +81,12 @@ pub fn shape_words(shape: &ShapeRow) -> String {
     format!(
         "{} = {} elements, {} past 2,147,483,647 ({percent:.2} %): a flat index in 32 bits wraps; safe up to {}",
         shape.words(),
-        thousands(shape.extent.numel),
-        thousands(check.excess_by_count),
+        grouped(shape.extent.numel),
+        grouped(check.excess_by_count),
         safe_words(shape),
     )
 }
 
 fn safe_words(shape: &ShapeRow) -> String {
-    shape.boundary.safe.map_or_else(|| "any size".to_owned(), thousands)
+    shape.boundary.safe.map_or_else(|| "any size".to_owned(), grouped)
 }

@@ -3,8 +3,8 @@
 //! In: a [`Reading`] of the distance test. Out: plain sentences that name the numbers, and that say "not an integer
 //! overflow" as plainly as they say the opposite. The test itself stands in `arith::distance`.
 
-use super::number::{binary_size, grouped, percent};
 use crate::arith::distance::{Agreement, Conflict, Distance, Reading, Strength, WildReason, Wrapped};
+use crate::text::number::{binary_size, grouped, percent};
 
 /// The reading as one to four sentences.
 #[must_use]
