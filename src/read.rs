@@ -30,6 +30,8 @@ pub mod producers;
 pub mod rocm;
 pub mod scan;
 pub mod shapes;
+pub mod sanitizer;
+pub mod sanitizer_xml;
 pub mod traceback;
 
 pub use lines::{Cx, Line, Stream, Taken};
