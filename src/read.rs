@@ -8,6 +8,7 @@ pub mod advice;
 pub mod capability;
 pub mod coredump;
 pub mod cuda_gdb;
+pub mod compile;
 pub mod cuda_status;
 pub mod device_assert;
 pub mod event;

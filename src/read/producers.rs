@@ -4,7 +4,7 @@
 
 use super::lines::{Cx, Line, Taken};
 use super::{
-    advice, capability, cuda_status, device_assert, exception, gpu_memory, library, rocm, sanitizer,
+    advice, capability, compile, cuda_status, device_assert, exception, gpu_memory, library, rocm, sanitizer,
     traceback,
 };
 
@@ -47,6 +47,7 @@ pub static PRODUCERS: &[Producer] = &[
     Producer { name: "advice", literals: advice::LITERALS, read: advice::read },
     Producer { name: "gpu memory", literals: gpu_memory::LITERALS, read: gpu_memory::read },
     Producer { name: "library status", literals: library::LITERALS, read: library::read },
+    Producer { name: "compiler", literals: compile::LITERALS, read: compile::read },
     Producer { name: "gpu capability", literals: capability::LITERALS, read: capability::read },
     Producer { name: "other vendors", literals: rocm::LITERALS, read: rocm::read },
     Producer { name: "cuda status", literals: cuda_status::LITERALS, read: cuda_status::read },
