@@ -8,6 +8,7 @@ pub mod advice;
 pub mod capability;
 pub mod coredump;
 pub mod cuda_gdb;
+pub mod compile;
 pub mod cuda_status;
 pub mod device_assert;
 pub mod event;
@@ -30,6 +31,8 @@ pub mod producers;
 pub mod rocm;
 pub mod scan;
 pub mod shapes;
+pub mod sanitizer;
+pub mod sanitizer_xml;
 pub mod traceback;
 
 pub use lines::{Cx, Line, Stream, Taken};

@@ -3,6 +3,10 @@
 //! In: nothing. Out: [`PRODUCERS`]. Adding a producer is one file and one row here.
 
 use super::lines::{Cx, Line, Taken};
+use super::{
+    advice, capability, compile, cuda_status, device_assert, exception, gpu_memory, library, rocm, sanitizer,
+    traceback,
+};
 
 /// A reader of one producer's lines.
 #[derive(Debug)]
@@ -36,4 +40,15 @@ pub static PRODUCERS: &[Producer] = &[
     Producer { name: "gpu capability", literals: super::capability::LITERALS, read: super::capability::read },
     Producer { name: "other vendors", literals: super::rocm::LITERALS, read: super::rocm::read },
     Producer { name: "cuda status", literals: super::cuda_status::LITERALS, read: super::cuda_status::read },
+    Producer { name: "sanitizer", literals: sanitizer::LITERALS, read: sanitizer::read },
+    Producer { name: "python traceback", literals: traceback::LITERALS, read: traceback::read },
+    Producer { name: "python exception", literals: exception::LITERALS, read: exception::read },
+    Producer { name: "device assertion", literals: device_assert::LITERALS, read: device_assert::read },
+    Producer { name: "advice", literals: advice::LITERALS, read: advice::read },
+    Producer { name: "gpu memory", literals: gpu_memory::LITERALS, read: gpu_memory::read },
+    Producer { name: "library status", literals: library::LITERALS, read: library::read },
+    Producer { name: "compiler", literals: compile::LITERALS, read: compile::read },
+    Producer { name: "gpu capability", literals: capability::LITERALS, read: capability::read },
+    Producer { name: "other vendors", literals: rocm::LITERALS, read: rocm::read },
+    Producer { name: "cuda status", literals: cuda_status::LITERALS, read: cuda_status::read },
 ];
