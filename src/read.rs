@@ -6,6 +6,7 @@
 
 pub mod event;
 pub mod exception;
+pub mod kernel_log;
 pub mod lines;
 pub mod nccl;
 pub mod prefilter;
