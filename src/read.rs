@@ -16,6 +16,7 @@ pub mod exception;
 pub mod flight_recorder;
 pub mod gpu_memory;
 pub mod library;
+pub mod kernel_log;
 pub mod lines;
 pub mod loose_json;
 pub mod model_config;

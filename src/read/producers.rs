@@ -7,6 +7,7 @@ use super::{
     advice, capability, compile, cuda_status, device_assert, exception, gpu_memory, library, rocm, sanitizer,
     traceback,
 };
+use super::{exception, kernel_log, nccl, process_group, traceback};
 
 /// A reader of one producer's lines.
 #[derive(Debug)]
@@ -41,6 +42,7 @@ pub static PRODUCERS: &[Producer] = &[
     Producer { name: "other vendors", literals: super::rocm::LITERALS, read: super::rocm::read },
     Producer { name: "cuda status", literals: super::cuda_status::LITERALS, read: super::cuda_status::read },
     Producer { name: "sanitizer", literals: sanitizer::LITERALS, read: sanitizer::read },
+    Producer { name: "kernel log", literals: kernel_log::LITERALS, read: kernel_log::read },
     Producer { name: "python traceback", literals: traceback::LITERALS, read: traceback::read },
     Producer { name: "python exception", literals: exception::LITERALS, read: exception::read },
     Producer { name: "device assertion", literals: device_assert::LITERALS, read: device_assert::read },
