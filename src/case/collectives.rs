@@ -22,7 +22,9 @@ use crate::read::event::Event;
 use crate::read::flight_recorder::FlightDump;
 use crate::read::nccl_ras::RasAnswer;
 
-pub use finding::{Basis, Blocked, Differs, Finding, GroupName, LastSeen, Mismatch, Missing, Stuck, View, ranges};
+pub use finding::{
+    Basis, Blocked, Differs, Finding, GroupName, LastSeen, Mismatch, Missing, Stuck, View, ranges,
+};
 
 /// Gathers what each rank did, then compares. Dumps may be dropped once they are added.
 #[derive(Debug, Default)]
@@ -121,7 +123,8 @@ impl Matcher {
         }
         findings.extend(self.reported);
         let crossed = wait::order(&mut findings);
-        let mut progress: Vec<Progress> = self.table.groups().iter().flat_map(table::Group::progress).collect();
+        let mut progress: Vec<Progress> =
+            self.table.groups().iter().flat_map(table::Group::progress).collect();
         progress.sort_by(|a, b| (a.rank, &a.group.name).cmp(&(b.rank, &b.group.name)));
         Matched { findings, progress, without_dump, crossed }
     }

@@ -160,8 +160,16 @@ fn json_start(bytes: &[u8]) -> Option<usize> {
 /// `SERVER PROTOCOL 2`, `OK`, and the client's own commands where the terminal echoed them.
 fn is_protocol(line: &[u8]) -> bool {
     let upper = line.to_ascii_uppercase();
-    let words: [&[u8]; 8] =
-        [b"SERVER PROTOCOL", b"CLIENT PROTOCOL", b"OK", b"TIMEOUT", b"SET FORMAT", b"STATUS", b"VERBOSE STATUS", b"MONITOR"];
+    let words: [&[u8]; 8] = [
+        b"SERVER PROTOCOL",
+        b"CLIENT PROTOCOL",
+        b"OK",
+        b"TIMEOUT",
+        b"SET FORMAT",
+        b"STATUS",
+        b"VERBOSE STATUS",
+        b"MONITOR",
+    ];
     words.iter().any(|word| upper.starts_with(word))
 }
 

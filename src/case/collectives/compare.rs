@@ -20,7 +20,9 @@ pub(super) fn differs(a: &Signature, b: &Signature) -> Option<Differs> {
         return Some(Differs::Size);
     }
     let differ = |a: &[String], b: &[String]| !a.is_empty() && !b.is_empty() && a != b;
-    if inputs && differ(&a.input_dtypes, &b.input_dtypes) || outputs && differ(&a.output_dtypes, &b.output_dtypes) {
+    if inputs && differ(&a.input_dtypes, &b.input_dtypes)
+        || outputs && differ(&a.output_dtypes, &b.output_dtypes)
+    {
         return Some(Differs::Dtype);
     }
     None
@@ -29,7 +31,8 @@ pub(super) fn differs(a: &Signature, b: &Signature) -> Option<Differs> {
 /// A barrier is an all-reduce of one element; the watchdog prints it so, the recorder names it.
 fn is_barrier_pair(a: &Signature, b: &Signature) -> bool {
     let is = |signature: &Signature, op| signature.op.op == op;
-    (is(a, "BARRIER") && is(b, "ALLREDUCE") || is(a, "ALLREDUCE") && is(b, "BARRIER")) && a.numel_in() == b.numel_in()
+    (is(a, "BARRIER") && is(b, "ALLREDUCE") || is(a, "ALLREDUCE") && is(b, "BARRIER"))
+        && a.numel_in() == b.numel_in()
 }
 
 /// Whether all ranks must give equal inputs and equal outputs. Only a root gathers, scatters or gets the reduction, and an
@@ -50,7 +53,11 @@ pub(super) fn needs_all(op: &str) -> bool {
 }
 
 /// The name of a call.
-pub(super) fn name(signature: Option<&Signature>, seq: Option<u64>, group: &super::GroupName) -> CollectiveName {
+pub(super) fn name(
+    signature: Option<&Signature>,
+    seq: Option<u64>,
+    group: &super::GroupName,
+) -> CollectiveName {
     CollectiveName {
         op: signature.map(|signature| signature.op.op.clone()).unwrap_or_default(),
         seq,

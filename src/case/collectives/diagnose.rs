@@ -46,7 +46,8 @@ fn members(group: &Group, known: &BTreeSet<u32>) -> Vec<u32> {
         return group.ranks.to_vec();
     }
     let mut members: BTreeSet<u32> = group.views.keys().copied().collect();
-    let is_default = matches!(group.name.name.as_str(), "" | "0" | "default_pg") || group.name.desc.as_deref() == Some("default_pg");
+    let is_default = matches!(group.name.name.as_str(), "" | "0" | "default_pg")
+        || group.name.desc.as_deref() == Some("default_pg");
     if is_default {
         members.extend(known);
     }
@@ -97,12 +98,16 @@ impl Scan<'_> {
         let came_through = together && !arrivals.completed.is_empty();
         let at = self.table.place(variant.at);
         if came_through {
-            return arrivals.lacking.is_empty().then(|| Finding::Mismatch(self.came_through(seq, cell, &arrivals)));
+            return arrivals
+                .lacking
+                .is_empty()
+                .then(|| Finding::Mismatch(self.came_through(seq, cell, &arrivals)));
         }
         // Groups of one name but several memberships can't tell who is absent.
         let absent = !arrivals.lacking.is_empty() || !arrivals.unseen.is_empty();
         if absent && !self.group.ambiguous {
-            let last = arrivals.lacking.iter().take(LIST_LIMIT).filter_map(|rank| self.last_seen(*rank)).collect();
+            let last =
+                arrivals.lacking.iter().take(LIST_LIMIT).filter_map(|rank| self.last_seen(*rank)).collect();
             return Some(Finding::Missing(Missing {
                 group: self.group.name.clone(),
                 collective,
@@ -133,15 +138,22 @@ impl Scan<'_> {
 
     fn arrivals(&self, seq: u64, cell: &Cell) -> Arrivals {
         let mut out = Arrivals::default();
-        let mut recorded: Vec<(u32, EntryState)> = cell.variants.iter().flat_map(|variant| variant.members()).collect();
+        let mut recorded: Vec<(u32, EntryState)> =
+            cell.variants.iter().flat_map(|variant| variant.members()).collect();
         recorded.sort_unstable();
         for &rank in &self.members {
-            let record = recorded.binary_search_by_key(&rank, |(rank, _)| *rank).ok().and_then(|found| recorded.get(found));
+            let record = recorded
+                .binary_search_by_key(&rank, |(rank, _)| *rank)
+                .ok()
+                .and_then(|found| recorded.get(found));
             match (record, self.group.views.get(&rank)) {
-                (Some(&(_, state)), _) if self.group.has_completed(rank, seq, state) => out.completed.push(rank),
+                (Some(&(_, state)), _) if self.group.has_completed(rank, seq, state) => {
+                    out.completed.push(rank)
+                }
                 (Some(&(_, state)), _) => {
                     out.waiting.push(rank);
-                    let begun = if state == EntryState::Started { &mut out.started } else { &mut out.not_started };
+                    let begun =
+                        if state == EntryState::Started { &mut out.started } else { &mut out.not_started };
                     begun.push(rank);
                 }
                 (None, None) => out.unseen.push(rank),
@@ -167,14 +179,18 @@ impl Scan<'_> {
         for (index, variant) in cell.variants.iter().enumerate() {
             let signature = self.table.signature(variant.signature)?;
             let mut home = None;
-            for (kind, first) in kinds.iter().enumerate().filter_map(|(kind, of)| Some((kind, cell.variants.get(*of.first()?)?))) {
+            for (kind, first) in kinds
+                .iter()
+                .enumerate()
+                .filter_map(|(kind, of)| Some((kind, cell.variants.get(*of.first()?)?)))
+            {
                 match differs(self.table.signature(first.signature)?, signature) {
                     None => home = Some(kind),
                     Some(differs) => worst = Some(worst.map_or(differs, |worst: Differs| worst.min(differs))),
                 }
             }
-            match home.and_then(|kind| kinds.get_mut(kind)) {
-                Some(kind) => kind.push(index),
+            match home {
+                Some(home) => kinds.get_mut(home)?.push(index),
                 None if kinds.len() < LIST_LIMIT => kinds.push(vec![index]),
                 None => {}
             }
@@ -199,16 +215,23 @@ impl Scan<'_> {
         let variants = || kind.iter().filter_map(|index| cell.variants.get(*index));
         let first = variants().next()?;
         let signature = self.table.signature(first.signature);
-        let mut ranks: Vec<u32> = variants().flat_map(|variant| variant.members().map(|(rank, _)| rank)).collect();
+        let mut ranks: Vec<u32> =
+            variants().flat_map(|variant| variant.members().map(|(rank, _)| rank)).collect();
         ranks.sort_unstable();
         let slowest = variants()
             .flat_map(|variant| variant.members())
-            .map(|(rank, state)| if self.group.has_completed(rank, seq, state) { EntryState::Completed } else { state })
+            .map(
+                |(rank, state)| {
+                    if self.group.has_completed(rank, seq, state) { EntryState::Completed } else { state }
+                },
+            )
             .min();
         Some(View {
             ranks,
             collective: name(signature, Some(seq), &self.group.name),
-            dtype: signature.and_then(|signature| signature.input_dtypes.first().or(signature.output_dtypes.first()).cloned()),
+            dtype: signature.and_then(|signature| {
+                signature.input_dtypes.first().or(signature.output_dtypes.first()).cloned()
+            }),
             state: slowest,
             at: self.table.place(first.at),
         })
@@ -218,10 +241,15 @@ impl Scan<'_> {
     /// the same.
     fn came_through(&self, seq: u64, cell: &Cell, arrivals: &Arrivals) -> Mismatch {
         let of = |ranks: &[u32], state| {
-            let variant = cell.variants.iter().find(|variant| variant.members().any(|(rank, _)| ranks.contains(&rank)));
+            let variant =
+                cell.variants.iter().find(|variant| variant.members().any(|(rank, _)| ranks.contains(&rank)));
             View {
                 ranks: ranks.to_vec(),
-                collective: name(variant.and_then(|variant| self.table.signature(variant.signature)), Some(seq), &self.group.name),
+                collective: name(
+                    variant.and_then(|variant| self.table.signature(variant.signature)),
+                    Some(seq),
+                    &self.group.name,
+                ),
                 dtype: None,
                 state: Some(state),
                 at: variant.and_then(|variant| self.table.place(variant.at)),
@@ -253,7 +281,8 @@ impl Scan<'_> {
 
 /// How far a rank without a record of `seq` came there, by its numbers; `None` where it never arrived.
 fn arrival(view: &RankView, seq: u64) -> Option<EntryState> {
-    let reached = |last: Option<i64>| last.is_some_and(|last| u64::try_from(last).is_ok_and(|last| last >= seq));
+    let reached =
+        |last: Option<i64>| last.is_some_and(|last| u64::try_from(last).is_ok_and(|last| last >= seq));
     if reached(view.last_completed) {
         Some(EntryState::Completed)
     } else {

@@ -224,7 +224,11 @@ impl Missing {
     fn sentence(&self) -> String {
         let what = shown(&self.collective);
         let mut out = if self.missing.is_empty() {
-            format!("nothing is known of {}, which may not have entered {what} of {}", ranks(&self.unseen), self.group)
+            format!(
+                "nothing is known of {}, which may not have entered {what} of {}",
+                ranks(&self.unseen),
+                self.group
+            )
         } else {
             format!("{} never entered {what} of {}", ranks(&self.missing), self.group)
         };
@@ -270,7 +274,13 @@ impl Mismatch {
         };
         let mut out = format!("in {seq} of {} {what}", self.group);
         for (index, view) in self.views.iter().take(3).enumerate() {
-            let _ = write!(out, "{} {} {}", if index == 0 { ":" } else { "," }, ranks(&view.ranks), shown(&view.collective));
+            let _ = write!(
+                out,
+                "{} {} {}",
+                if index == 0 { ":" } else { "," },
+                ranks(&view.ranks),
+                shown(&view.collective)
+            );
             if let (Differs::Dtype, Some(dtype)) = (self.differs, &view.dtype) {
                 let _ = write!(out, " of {dtype}");
             }
@@ -291,7 +301,8 @@ impl Mismatch {
 impl Stuck {
     fn sentence(&self) -> String {
         let all = if self.all_seen { "every rank" } else { "every rank that is seen" };
-        let mut out = format!("{all} entered {} of {} and none completed it", shown(&self.collective), self.group);
+        let mut out =
+            format!("{all} entered {} of {} and none completed it", shown(&self.collective), self.group);
         if let Some(at) = &self.at {
             let _ = write!(out, " ({})", place(at));
         }
@@ -334,7 +345,8 @@ pub fn ranges(all: &[u32]) -> String {
             _ => parts.push((rank, rank)),
         }
     }
-    let written = |&(from, to): &(u32, u32)| if from == to { from.to_string() } else { format!("{from}-{to}") };
+    let written =
+        |&(from, to): &(u32, u32)| if from == to { from.to_string() } else { format!("{from}-{to}") };
     let mut out = parts.iter().take(12).map(written).collect::<Vec<_>>().join(",");
     let rest: u64 = parts.iter().skip(12).map(|&(from, to)| u64::from(to - from) + 1).sum();
     if rest > 0 {

@@ -42,7 +42,8 @@ impl Status {
     fn fits(&self, seq: u64) -> bool {
         let Ok(number) = i64::try_from(seq) else { return false };
         self.waits.contains_key(&seq)
-            || self.enqueued.is_some_and(|last| last >= number) && self.completed.is_none_or(|last| last < number)
+            || self.enqueued.is_some_and(|last| last >= number)
+                && self.completed.is_none_or(|last| last < number)
     }
 }
 
@@ -75,7 +76,10 @@ impl Statuses {
                 printed(None)
             }
             Data::CollectiveMismatch(mismatch) => {
-                return reported(mismatch, group.map_or_else(GroupName::default, |group| group_name(Some(&group.group))));
+                return reported(
+                    mismatch,
+                    group.map_or_else(GroupName::default, |group| group_name(Some(&group.group))),
+                );
             }
             _ => return None,
         };
@@ -108,8 +112,8 @@ impl Statuses {
                 group.record(rank, call, EntryState::Scheduled);
             }
             let waits_at = pending.and_then(|call| i64::try_from(call.seq).ok());
-            group.ambiguous |=
-                status.local.is_some() && group.views.values().any(|other: &RankView| other.local == status.local);
+            group.ambiguous |= status.local.is_some()
+                && group.views.values().any(|other: &RankView| other.local == status.local);
             group.views.insert(
                 rank,
                 RankView {
@@ -126,13 +130,17 @@ impl Statuses {
 
     /// A time-out line may not name its group; the status line beside it does.
     fn join_unnamed(&mut self) {
-        let named: BTreeSet<Option<String>> = self.by_rank.keys().map(|(_, name)| name.clone()).filter(Option::is_some).collect();
-        let unnamed: Vec<u32> = self.by_rank.keys().filter(|(_, name)| name.is_none()).map(|(rank, _)| *rank).collect();
+        let named: BTreeSet<Option<String>> =
+            self.by_rank.keys().map(|(_, name)| name.clone()).filter(Option::is_some).collect();
+        let unnamed: Vec<u32> =
+            self.by_rank.keys().filter(|(_, name)| name.is_none()).map(|(rank, _)| *rank).collect();
         for rank in unnamed {
             let Some(status) = self.by_rank.remove(&(rank, None)) else { continue };
             let own = || self.by_rank.iter().filter(|((of, _), _)| *of == rank);
-            let fitting: Vec<_> =
-                own().filter(|(_, other)| status.waits.keys().any(|seq| other.fits(*seq))).map(|(key, _)| key.clone()).collect();
+            let fitting: Vec<_> = own()
+                .filter(|(_, other)| status.waits.keys().any(|seq| other.fits(*seq)))
+                .map(|(key, _)| key.clone())
+                .collect();
             let all: Vec<_> = own().map(|(key, _)| key.clone()).collect();
             let key = match (fitting.as_slice(), all.as_slice()) {
                 ([key], _) | (_, [key]) => key.clone(),
@@ -149,7 +157,10 @@ fn group_name(printed: Option<&str>) -> GroupName {
     let printed = printed.unwrap_or("").trim();
     if let Some((name, desc)) = printed.split_once('(') {
         let desc = desc.trim_end_matches(')').trim();
-        return GroupName { name: name.trim().to_owned(), desc: Some(desc.to_owned()).filter(|desc| !desc.is_empty()) };
+        return GroupName {
+            name: name.trim().to_owned(),
+            desc: Some(desc.to_owned()).filter(|desc| !desc.is_empty()),
+        };
     }
     if printed == "default_pg" {
         return GroupName { name: "0".to_owned(), desc: Some(printed.to_owned()) };
@@ -159,7 +170,13 @@ fn group_name(printed: Option<&str>) -> GroupName {
 
 /// The group of a dump that a log means: by name, else by a description that only one of the rank's groups bears.
 fn find(table: &Table, rank: u32, wanted: &GroupName) -> Option<usize> {
-    let mine = || table.groups().iter().enumerate().filter(|(_, group)| group.ranks.is_empty() || group.ranks.contains(&rank));
+    let mine = || {
+        table
+            .groups()
+            .iter()
+            .enumerate()
+            .filter(|(_, group)| group.ranks.is_empty() || group.ranks.contains(&rank))
+    };
     if wanted.name.is_empty() && wanted.desc.is_none() {
         let mut all = mine().map(|(index, _)| index);
         return all.next().filter(|_| all.next().is_none());
@@ -168,13 +185,16 @@ fn find(table: &Table, rank: u32, wanted: &GroupName) -> Option<usize> {
         return Some(index);
     }
     let desc = wanted.desc.as_deref().unwrap_or(&wanted.name);
-    let mut described = mine().filter(|(_, group)| group.name.desc.as_deref() == Some(desc)).map(|(index, _)| index);
+    let mut described =
+        mine().filter(|(_, group)| group.name.desc.as_deref() == Some(desc)).map(|(index, _)| index);
     described.next().filter(|_| described.next().is_none())
 }
 
 fn signature(name: Option<&CollectiveName>) -> Signature {
     let Some(name) = name else { return Signature::default() };
-    let sizes = |numel: Option<u64>| numel.and_then(|numel| i64::try_from(numel).ok()).map_or_else(Vec::new, |numel| vec![vec![numel]]);
+    let sizes = |numel: Option<u64>| {
+        numel.and_then(|numel| i64::try_from(numel).ok()).map_or_else(Vec::new, |numel| vec![vec![numel]])
+    };
     Signature {
         op: OpName { op: name.op.clone(), peers: None },
         input_sizes: sizes(name.numel_in),
@@ -192,7 +212,12 @@ fn reported(mismatch: &CollectiveMismatch, group: GroupName) -> Option<Finding> 
             collective: first.unwrap_or_default(),
             missing: mismatch.missing.clone(),
             unseen: Vec::new(),
-            waiting: mismatch.views.iter().map(|(rank, _)| *rank).filter(|rank| !mismatch.missing.contains(rank)).collect(),
+            waiting: mismatch
+                .views
+                .iter()
+                .map(|(rank, _)| *rank)
+                .filter(|rank| !mismatch.missing.contains(rank))
+                .collect(),
             waiting_at: None,
             last: Vec::new(),
             blocked: Vec::new(),

@@ -28,7 +28,11 @@ pub(super) fn group(table: &Table, group: &Group) -> Vec<Finding> {
             let Some((from, to)) = signature.op.peers else { continue };
             let global = |local: u32| group.ranks.get(local as usize).copied().unwrap_or(local);
             let pair = pairs.entry((global(from), global(to))).or_default();
-            if signature.op.op == "SEND" { pair.sends.push(*operation) } else { pair.receives.push(*operation) }
+            if signature.op.op == "SEND" {
+                pair.sends.push(*operation)
+            } else {
+                pair.receives.push(*operation)
+            }
         }
     }
     let mut out = Vec::new();

@@ -29,7 +29,11 @@ fn lag(kind: &Launched) -> Option<Lag<'_>> {
         return None;
     }
     let of = |wanted: &dyn Fn(u64) -> bool| {
-        let named = kind.counts.iter().filter(|count| wanted(count.launched)).flat_map(|count| count.ranks.iter().copied());
+        let named = kind
+            .counts
+            .iter()
+            .filter(|count| wanted(count.launched))
+            .flat_map(|count| count.ranks.iter().copied());
         let mut ranks: Vec<u32> = named.collect();
         ranks.sort_unstable();
         ranks.dedup();
@@ -56,14 +60,24 @@ fn communicator(comm: &Communicator) -> Option<Finding> {
         return None;
     }
     let (collective, missing, waiting) = worst.map_or_else(
-        || (CollectiveName { group: Some(comm.hash.clone()), ..CollectiveName::default() }, Vec::new(), Vec::new()),
+        || {
+            (
+                CollectiveName { group: Some(comm.hash.clone()), ..CollectiveName::default() },
+                Vec::new(),
+                Vec::new(),
+            )
+        },
         |lag| (name(lag, &group), lag.behind.clone(), lag.ahead.clone()),
     );
     let launched = worst.and_then(|lag| i64::try_from(lag.first_missed - 1).ok());
     Some(Finding::Missing(Missing {
         group,
         collective,
-        last: missing.iter().take(64).map(|&rank| LastSeen { rank, last_enqueued: launched, at: None }).collect(),
+        last: missing
+            .iter()
+            .take(64)
+            .map(|&rank| LastSeen { rank, last_enqueued: launched, at: None })
+            .collect(),
         missing,
         unseen,
         waiting,
@@ -94,7 +108,8 @@ fn crossed(group: &GroupName, lags: &[Lag<'_>]) -> Option<Mismatch> {
                     std::mem::swap(&mut first, &mut second);
                 }
                 let all = first.ranks.len() + second.ranks.len();
-                let odd = if all >= 3 && first.ranks.len() * 2 > all { second.ranks.clone() } else { Vec::new() };
+                let odd =
+                    if all >= 3 && first.ranks.len() * 2 > all { second.ranks.clone() } else { Vec::new() };
                 return Some(Mismatch {
                     group: group.clone(),
                     seq: None,

@@ -245,7 +245,8 @@ impl Table {
             .iter()
             .map(|stack| user_frame(stack).map(|frame| self.places.add(Arc::new(frame.clone()))))
             .collect();
-        let mut loading: Vec<Loading> = dump.groups.iter().map(|group| self.load_group(rank, group)).collect();
+        let mut loading: Vec<Loading> =
+            dump.groups.iter().map(|group| self.load_group(rank, group)).collect();
         let coalesced = Coalesced::of(dump);
         for entry in &dump.entries {
             let Some(loading) = loading.get_mut(entry.group as usize) else { continue };
@@ -309,7 +310,9 @@ impl Loading {
             last_enqueued: enqueued.max(recorded).or(never),
             is_exact: enqueued.is_some() || dump.complete && (recorded.is_some() || never.is_some()),
             last_completed: completed,
-            pending: self.pending.filter(|call| completed.is_none_or(|last| i64::try_from(call.seq).is_ok_and(|seq| seq > last))),
+            pending: self.pending.filter(|call| {
+                completed.is_none_or(|last| i64::try_from(call.seq).is_ok_and(|seq| seq > last))
+            }),
             last: self.last,
             local: None,
         }
@@ -324,7 +327,8 @@ const COALESCED: &str = "COALESCED";
 
 impl Coalesced {
     fn of(dump: &FlightDump) -> Self {
-        let is_head: Vec<bool> = dump.signatures.iter().map(|signature| signature.op.op == COALESCED).collect();
+        let is_head: Vec<bool> =
+            dump.signatures.iter().map(|signature| signature.op.op == COALESCED).collect();
         if !is_head.contains(&true) {
             return Self(BTreeMap::new());
         }
@@ -345,7 +349,11 @@ impl Coalesced {
 
     /// True for the entry that stands for the whole.
     fn is_head(&self, dump: &FlightDump, entry: &Entry) -> bool {
-        !self.0.is_empty() && dump.signatures.get(entry.signature as usize).is_some_and(|signature| signature.op.op == COALESCED)
+        !self.0.is_empty()
+            && dump
+                .signatures
+                .get(entry.signature as usize)
+                .is_some_and(|signature| signature.op.op == COALESCED)
     }
 
     /// True for a part: the whole is compared instead.

@@ -25,7 +25,9 @@ pub(super) fn read(bytes: &[u8], start: usize, answer: &mut RasAnswer) {
         };
         if json.missing_commas > 0 {
             let commas = json.missing_commas;
-            answer.diagnostics.push(format!("{commas} missing commas in the RAS answer were put in (NCCL 2.28.9 leaves them out)"));
+            answer.diagnostics.push(format!(
+                "{commas} missing commas in the RAS answer were put in (NCCL 2.28.9 leaves them out)"
+            ));
         }
         if let Some(why) = &json.stopped {
             answer.complete = false;
@@ -57,7 +59,8 @@ fn document(json: &Json<'_>, answer: &mut RasAnswer) {
     let list = |key| plain.get(json.root, key).map_or(&[][..], |list| plain.items(list));
     answer.communicators.extend(list("communicators").iter().map(|comm| communicator(json, *comm)));
     let ras = plain.get(json.root, "ras");
-    let timeouts = ras.and_then(|ras| plain.get(ras, "timeouts_count")).and_then(|count| plain.integer(count));
+    let timeouts =
+        ras.and_then(|ras| plain.get(ras, "timeouts_count")).and_then(|count| plain.integer(count));
     answer.timeouts += timeouts.and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
 }
 
@@ -70,7 +73,9 @@ fn communicator(json: &Json<'_>, comm: Value) -> Communicator {
     let mut ranks = Vec::new();
     for &item in list("ranks") {
         let Some(rank) = rank(json, item) else { continue };
-        for (op, count) in plain.get(item, "collective_counts").into_iter().flat_map(|counts| plain.pairs(counts)) {
+        for (op, count) in
+            plain.get(item, "collective_counts").into_iter().flat_map(|counts| plain.pairs(counts))
+        {
             let count = plain.integer(count).and_then(|count| u64::try_from(count).ok());
             if let (Some(op), Some(count)) = (plain.text(op), count) {
                 launched.entry(operation(op).op).or_default().entry(count).or_default().push(rank.rank);
@@ -79,7 +84,8 @@ fn communicator(json: &Json<'_>, comm: Value) -> Communicator {
         ranks.push(rank);
     }
     let missing: Vec<RasRank> = list("missing_ranks").iter().filter_map(|item| rank(json, *item)).collect();
-    let counted = |(launched, ranks): (u64, Vec<u32>)| LaunchCount { launched, total: ranks.len() as u64, ranks };
+    let counted =
+        |(launched, ranks): (u64, Vec<u32>)| LaunchCount { launched, total: ranks.len() as u64, ranks };
     Communicator {
         hash: hash.trim_start_matches("0x").to_owned(),
         size: get("size").and_then(|size| u32::try_from(plain.integer(size)?).ok()),

@@ -29,7 +29,8 @@ pub(super) fn read(text: &str, answer: &mut RasAnswer) {
         } else if let Some((hash, verdict)) = communicator(body) {
             section = if verdict == "INCOMPLETE" { Section::Missing } else { Section::Other };
             let known = answer.communicators.iter().position(|known| known.hash == hash);
-            let mut entry = known.map_or_else(Communicator::default, |known| answer.communicators.remove(known));
+            let mut entry =
+                known.map_or_else(Communicator::default, |known| answer.communicators.remove(known));
             entry.hash = hash.to_owned();
             entry.verdicts.push(verdict.to_owned());
             answer.communicators.push(entry);
@@ -83,7 +84,9 @@ fn counts(body: &str, comm: &mut Communicator) {
     };
     let own = ranked(body).map(|(rank, _)| rank);
     match (launched, own) {
-        (Some(launched), Some(rank)) => kind.counts.push(LaunchCount { launched, ranks: vec![rank], total: 1 }),
+        (Some(launched), Some(rank)) => {
+            kind.counts.push(LaunchCount { launched, ranks: vec![rank], total: 1 })
+        }
         (Some(launched), None) => {
             let total = first_number(body).unwrap_or(0);
             kind.counts.push(LaunchCount { launched, ranks: Vec::new(), total });
@@ -144,7 +147,8 @@ fn numbers(text: &str) -> Vec<u32> {
 pub(super) fn monitor_event(line: &str) -> Option<MonitorEvent> {
     let (time, rest) = line.strip_prefix('[')?.split_once("] ")?;
     let (event, details) = rest.split_once(": ")?;
-    let is_time = time.len() == 19 && time.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b' '));
+    let is_time = time.len() == 19
+        && time.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b':' | b' '));
     let is_event = event.contains('_') && event.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     if !(is_time && is_event) {
         return None;
@@ -152,7 +156,8 @@ pub(super) fn monitor_event(line: &str) -> Option<MonitorEvent> {
     let peer = details.split_once("rocess ").filter(|(_, rest)| rest.contains(" on node "));
     let peer = peer.map_or_else(Process::default, |(_, rest)| {
         let mut peer = process(rest, " ");
-        peer.gpus = between(rest, "GPU ", " ").or_else(|| between(rest, "GPUs ", " ")).map_or_else(Vec::new, numbers);
+        peer.gpus =
+            between(rest, "GPU ", " ").or_else(|| between(rest, "GPUs ", " ")).map_or_else(Vec::new, numbers);
         peer
     });
     Some(MonitorEvent {
