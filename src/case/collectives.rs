@@ -113,7 +113,7 @@ impl Matcher {
     /// Compares all that was added.
     #[must_use]
     pub fn finish(mut self) -> Matched {
-        let world = (!self.dumped.is_empty()).then(|| self.table.largest_group()).unwrap_or_default();
+        let world = if self.dumped.is_empty() { Vec::new() } else { self.table.largest_group() };
         let without_dump = world.into_iter().filter(|rank| !self.dumped.contains(rank)).collect();
         self.log.merge_into(&mut self.table);
         let mut findings = Vec::new();
@@ -122,7 +122,7 @@ impl Matcher {
             findings.extend(p2p::group(&self.table, group));
         }
         findings.extend(self.reported);
-        let crossed = wait::order(&mut findings);
+        let crossed = wait::order(&mut findings, &self.table);
         let mut progress: Vec<Progress> =
             self.table.groups().iter().flat_map(table::Group::progress).collect();
         progress.sort_by(|a, b| (a.rank, &a.group.name).cmp(&(b.rank, &b.group.name)));

@@ -258,7 +258,7 @@ impl Scan<'_> {
         let completed = of(&arrivals.completed, EntryState::Completed);
         let state = if arrivals.not_started.is_empty() { EntryState::Started } else { EntryState::Scheduled };
         let mut views = vec![completed, of(&arrivals.waiting, state)];
-        views.sort_by(|a, b| b.ranks.len().cmp(&a.ranks.len()));
+        views.sort_by_key(|view| std::cmp::Reverse(view.ranks.len()));
         let all = views.iter().map(|view| view.ranks.len()).sum();
         Mismatch {
             group: self.group.name.clone(),

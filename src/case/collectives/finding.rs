@@ -173,7 +173,10 @@ impl Finding {
     pub fn collective(&self) -> Option<&CollectiveName> {
         match self {
             Self::Missing(missing) => Some(&missing.collective),
-            Self::Mismatch(mismatch) => mismatch.views.first().map(|view| &view.collective),
+            Self::Mismatch(mismatch) => {
+                let named = mismatch.views.iter().find(|view| !view.collective.op.is_empty());
+                named.or(mismatch.views.first()).map(|view| &view.collective)
+            }
             Self::Stuck(stuck) => Some(&stuck.collective),
         }
     }

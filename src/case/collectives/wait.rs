@@ -6,21 +6,20 @@
 use std::collections::BTreeMap;
 
 use super::finding::{Blocked, Differs, Finding, GroupName};
+use super::table::Table;
 
 /// Orders `findings`. True where every absent rank is blocked in another group, so that the groups wait for each other.
-pub(super) fn order(findings: &mut [Finding]) -> bool {
-    let mut waits: BTreeMap<u32, Vec<(GroupName, Option<u64>)>> = BTreeMap::new();
+pub(super) fn order(findings: &mut [Finding], table: &Table) -> bool {
+    let mut waits: BTreeMap<u32, (GroupName, Option<u64>)> = BTreeMap::new();
+    for group in table.groups() {
+        for (&rank, call) in group.views.iter().filter_map(|(rank, view)| Some((rank, view.pending?))) {
+            waits.entry(rank).or_insert_with(|| (group.name.clone(), Some(call.seq)));
+        }
+    }
     for finding in findings.iter() {
-        let (ranks, seq) = match finding {
-            Finding::Missing(missing) => (missing.waiting.clone(), missing.collective.seq),
-            Finding::Stuck(stuck) => (stuck.ranks.clone(), stuck.collective.seq),
-            Finding::Mismatch(mismatch) if !mismatch.completed => {
-                (mismatch.views.iter().flat_map(|view| view.ranks.iter().copied()).collect(), mismatch.seq)
-            }
-            Finding::Mismatch(_) => continue,
-        };
-        for rank in ranks {
-            waits.entry(rank).or_default().push((finding.group().clone(), seq));
+        let Finding::Missing(missing) = finding else { continue };
+        for &rank in &missing.waiting {
+            waits.entry(rank).or_insert_with(|| (missing.group.clone(), missing.collective.seq));
         }
     }
     let mut missing_anywhere = false;
@@ -30,7 +29,7 @@ pub(super) fn order(findings: &mut [Finding]) -> bool {
         missing_anywhere = true;
         for &rank in &missing.missing {
             // It can't wait in the very collective that it never entered, so wherever it waits is elsewhere.
-            if let Some((group, seq)) = waits.get(&rank).and_then(|waits| waits.first()) {
+            if let Some((group, seq)) = waits.get(&rank) {
                 missing.blocked.push(Blocked { rank, group: group.clone(), seq: *seq });
             }
         }
