@@ -3,6 +3,7 @@
 //! In: events, and what was derived from them. Out: [`Case`], which the verdict reads. No provenance, no evidence
 //! (law 2). It leaves conclusions to the verdict.
 
+pub mod collectives;
 pub mod evidence;
 
 pub use evidence::{Derived, Evidence, EvidenceId, Fact, Provenance};

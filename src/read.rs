@@ -21,6 +21,7 @@ pub mod lines;
 pub mod loose_json;
 pub mod model_config;
 pub mod nccl;
+pub mod nccl_ras;
 pub mod pattern;
 pub mod pickle;
 pub mod place;

@@ -7,6 +7,7 @@
 //! lacks stay empty; a dump that was cut gives the entries that were whole.
 
 mod extract;
+mod many;
 mod op;
 mod rank_name;
 
@@ -18,6 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::read::event::Place;
 use crate::read::{loose_json, pickle};
 
+pub use many::read_each;
 pub use op::{OpName, operation};
 pub use rank_name::ranks_from_names;
 

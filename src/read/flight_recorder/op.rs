@@ -46,7 +46,7 @@ pub fn operation(name: &str) -> OpName {
         .iter()
         .find(|(from, _)| *from == lower)
         .map_or_else(|| lower.to_ascii_uppercase(), |(_, to)| (*to).into());
-    let sent = peers.split_once("->").map(|(from, to)| (from, to));
+    let sent = peers.split_once("->");
     let received = peers.split_once("<-").map(|(to, from)| (from, to));
     let peers =
         sent.or(received).and_then(|(from, to)| Some((from.trim().parse().ok()?, to.trim().parse().ok()?)));
