@@ -6,17 +6,17 @@
 
 pub mod advice;
 pub mod capability;
+pub mod compile;
 pub mod coredump;
 pub mod cuda_gdb;
-pub mod compile;
 pub mod cuda_status;
 pub mod device_assert;
 pub mod event;
 pub mod exception;
 pub mod flight_recorder;
 pub mod gpu_memory;
-pub mod library;
 pub mod kernel_log;
+pub mod library;
 pub mod lines;
 pub mod loose_json;
 pub mod model_config;
@@ -31,10 +31,10 @@ pub mod prefix;
 pub mod process_group;
 pub mod producers;
 pub mod rocm;
-pub mod scan;
-pub mod shapes;
 pub mod sanitizer;
 pub mod sanitizer_xml;
+pub mod scan;
+pub mod shapes;
 pub mod traceback;
 
 pub use lines::{Cx, Line, Stream, Taken};
