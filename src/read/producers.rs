@@ -3,11 +3,6 @@
 //! In: nothing. Out: [`PRODUCERS`]. Adding a producer is one file and one row here.
 
 use super::lines::{Cx, Line, Taken};
-use super::{
-    advice, capability, compile, cuda_status, device_assert, exception, gpu_memory, library, rocm, sanitizer,
-    traceback,
-};
-use super::{exception, kernel_log, nccl, process_group, traceback};
 
 /// A reader of one producer's lines.
 #[derive(Debug)]
@@ -21,36 +16,20 @@ pub struct Producer {
 }
 
 /// Every producer, in the order in which a line is offered to them. At most 64.
+#[rustfmt::skip]
 pub static PRODUCERS: &[Producer] = &[
     Producer { name: "python traceback", literals: super::traceback::LITERALS, read: super::traceback::read },
-    Producer {
-        name: "process group",
-        literals: super::process_group::LITERALS,
-        read: super::process_group::read,
-    },
+    Producer { name: "process group", literals: super::process_group::LITERALS, read: super::process_group::read },
     Producer { name: "nccl", literals: super::nccl::LITERALS, read: super::nccl::read },
     Producer { name: "python exception", literals: super::exception::LITERALS, read: super::exception::read },
-    Producer {
-        name: "device assertion",
-        literals: super::device_assert::LITERALS,
-        read: super::device_assert::read,
-    },
+    Producer { name: "device assertion", literals: super::device_assert::LITERALS, read: super::device_assert::read },
     Producer { name: "advice", literals: super::advice::LITERALS, read: super::advice::read },
     Producer { name: "gpu memory", literals: super::gpu_memory::LITERALS, read: super::gpu_memory::read },
     Producer { name: "library status", literals: super::library::LITERALS, read: super::library::read },
     Producer { name: "gpu capability", literals: super::capability::LITERALS, read: super::capability::read },
     Producer { name: "other vendors", literals: super::rocm::LITERALS, read: super::rocm::read },
     Producer { name: "cuda status", literals: super::cuda_status::LITERALS, read: super::cuda_status::read },
-    Producer { name: "sanitizer", literals: sanitizer::LITERALS, read: sanitizer::read },
-    Producer { name: "kernel log", literals: kernel_log::LITERALS, read: kernel_log::read },
-    Producer { name: "python traceback", literals: traceback::LITERALS, read: traceback::read },
-    Producer { name: "python exception", literals: exception::LITERALS, read: exception::read },
-    Producer { name: "device assertion", literals: device_assert::LITERALS, read: device_assert::read },
-    Producer { name: "advice", literals: advice::LITERALS, read: advice::read },
-    Producer { name: "gpu memory", literals: gpu_memory::LITERALS, read: gpu_memory::read },
-    Producer { name: "library status", literals: library::LITERALS, read: library::read },
-    Producer { name: "compiler", literals: compile::LITERALS, read: compile::read },
-    Producer { name: "gpu capability", literals: capability::LITERALS, read: capability::read },
-    Producer { name: "other vendors", literals: rocm::LITERALS, read: rocm::read },
-    Producer { name: "cuda status", literals: cuda_status::LITERALS, read: cuda_status::read },
+    Producer { name: "sanitizer", literals: super::sanitizer::LITERALS, read: super::sanitizer::read },
+    Producer { name: "kernel log", literals: super::kernel_log::LITERALS, read: super::kernel_log::read },
+    Producer { name: "compiler", literals: super::compile::LITERALS, read: super::compile::read },
 ];
