@@ -170,12 +170,35 @@ fn cuda_gdb_says_the_same() {
 }
 
 #[test]
+fn arguments_take_names_from_elsewhere() {
+    let mut summary = whole(&SCATTER);
+    summary.grids[0].name_arguments(&["x_ptr", "y_ptr", "n_rows", "n_cols", "row_stride", "first_row"]);
+    let launch = faulting_launch(&summary).unwrap();
+    let expect = [
+        ("x_ptr", "0x7f07d3e00000"),
+        ("y_ptr", "0x7f0694000000"),
+        ("n_rows", "300000"),
+        ("n_cols", "4096"),
+        ("row_stride", "8192"),
+        ("first_row", "262144"),
+        ("arg6", "0x0"),
+        ("arg7", "0x0"),
+    ];
+    assert_eq!(launch.arguments, expect.map(|(name, value)| (name.to_owned(), value.to_owned())));
+}
+
+#[test]
+fn the_machine_is_known() {
+    let facts = environment_facts(&whole(&GATHER));
+    let facts: Vec<_> = facts.iter().map(|fact| (fact.name.as_str(), fact.value.as_str())).collect();
+    let gpu = [("gpu", "NVIDIA H200"), ("compute_capability", "9.0")];
+    assert_eq!(facts, [[("driver", "580.159"), ("cuda", "13.0")], gpu].concat());
+}
+
+#[test]
 fn the_last_section_header_is_missing() {
     let (summary, diagnostics) = read(&GATHER[..GATHER.len() - 1]);
-    assert_eq!(
-        diagnostics,
-        ["core dump: cut at 407714 of 407715 bytes; 953 of 954 section headers are there"]
-    );
+    assert_eq!(diagnostics, ["core dump: cut at 407714 bytes; 953 of 954 section headers are there"]);
     assert_eq!(summary.fault().unwrap().place, whole(&GATHER).fault().unwrap().place);
 }
 
