@@ -21,8 +21,11 @@ use super::{FAULTS_KEPT, exceptions};
 /// Faults whose lanes and registers are kept.
 const FAULTS_WITH_LANES: usize = 64;
 
-/// Grids, devices, contexts and memory ranges that are kept of each.
-const ROWS_KEPT: usize = 1 << 14;
+/// Grids, devices and contexts that are kept of each; a GPU runs at most 128 grids at a time.
+const ROWS_KEPT: usize = 1 << 10;
+
+/// Memory ranges that are kept.
+const RANGES_KEPT: usize = 1 << 14;
 
 /// Argument bytes that are kept of a launch; CUDA allows 32,764.
 const ARGUMENT_BYTES: usize = 32 << 10;
@@ -103,7 +106,7 @@ impl<'a, 'd> Reader<'a, 'd> {
                 compute_capability: (row.sm_major, row.sm_minor),
             })
         };
-        self.rows_of(kind::DEVICES).filter_map(|(_, _, data)| device(data)).take(ROWS_KEPT).collect()
+        self.rows_of(kind::DEVICES).take(ROWS_KEPT).filter_map(|(_, _, data)| device(data)).collect()
     }
 
     fn contexts(&self) -> Vec<Context> {
@@ -117,7 +120,7 @@ impl<'a, 'd> Reader<'a, 'd> {
                 host_thread: row.host_thread,
             })
         };
-        self.rows_of(kind::CONTEXTS).filter_map(|(_, _, data)| context(data)).take(ROWS_KEPT).collect()
+        self.rows_of(kind::CONTEXTS).take(ROWS_KEPT).filter_map(|(_, _, data)| context(data)).collect()
     }
 
     fn memory(&self) -> Vec<Memory> {
@@ -128,7 +131,7 @@ impl<'a, 'd> Reader<'a, 'd> {
                 managed,
             })
         };
-        ranges(kind::GLOBAL, false).chain(ranges(kind::MANAGED, true)).take(ROWS_KEPT).collect()
+        ranges(kind::GLOBAL, false).chain(ranges(kind::MANAGED, true)).take(RANGES_KEPT).collect()
     }
 
     /// Rows of all tables of a kind: the table, the row's number, its bytes.
@@ -142,8 +145,8 @@ impl<'a, 'd> Reader<'a, 'd> {
     fn grids(&mut self, memory: &[Memory]) -> Vec<Grid> {
         let rows: Vec<_> = self
             .rows_of(kind::GRIDS)
-            .filter_map(|(table, row, data)| Some((*table, row, rows::grid(data)?)))
             .take(ROWS_KEPT)
+            .filter_map(|(table, row, data)| Some((*table, row, rows::grid(data)?)))
             .collect();
         let mut grids = Vec::new();
         for (table, number, row) in rows {
@@ -161,7 +164,7 @@ impl<'a, 'd> Reader<'a, 'd> {
     /// The arguments in constant bank 0, for a dump without a parameter section. Reaches to the end of the bank.
     fn bank_params(&self, grids: &Section, row: u32, params_offset: u64) -> &'d [u8] {
         let banks = self.tables.under(kind::BANKS, grids.index, row).iter();
-        let rows = banks.flat_map(|table| rows::rows(table, self.elf.data(table)));
+        let rows = banks.flat_map(|table| rows::rows(table, self.elf.data(table))).take(ROWS_KEPT);
         let bank = rows.filter_map(|(_, data)| rows::bank(data)).find(|bank| bank.bank == 0);
         let Some(start) = bank.and_then(|bank| bank.address.checked_add(params_offset)) else { return &[] };
         let held = self.tables.all(kind::GLOBAL).iter().find_map(|section| {

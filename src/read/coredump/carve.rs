@@ -34,8 +34,7 @@ pub(super) fn recover(bytes: &[u8], diagnostics: &mut Vec<String>) -> DumpSummar
         recovered: true,
         ..DumpSummary::default()
     };
-    let mut code: Vec<(u64, u64)> = images.code().collect();
-    code.sort_unstable();
+    let code: Vec<(u64, u64)> = images.code().collect();
     let starts: HashMap<u64, u64> = code.iter().copied().collect();
     let Some((lowest, highest)) = bounds(&code) else { return summary };
     // The tables follow the images; before them stands memory, whose contents could mimic a row.

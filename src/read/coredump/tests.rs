@@ -229,6 +229,26 @@ fn a_count_past_65279_stands_in_section_0() {
 }
 
 #[test]
+fn a_hundred_thousand_sections_change_nothing() {
+    let mut bytes = GATHER.clone();
+    let table = usize::try_from(u64::from_le_bytes(bytes[40..48].try_into().unwrap())).unwrap();
+    let mut headers = bytes[table..].to_vec();
+    let names = u32::from(u16::from_le_bytes([bytes[62], bytes[63]]));
+    let mut filler = [0_u8; 64];
+    filler[4..8].copy_from_slice(&sections::kind::REGISTERS.to_le_bytes());
+    for _ in 0..100_000 {
+        headers.extend(filler);
+    }
+    headers[32..40].copy_from_slice(&100_954_u64.to_le_bytes());
+    headers[40..44].copy_from_slice(&names.to_le_bytes());
+    bytes.truncate(table);
+    bytes.extend(headers);
+    bytes[60..62].fill(0);
+    bytes[62..64].fill(0xff);
+    assert_eq!(whole(&bytes), DumpSummary { section_count: 100_954, ..whole(&GATHER) });
+}
+
+#[test]
 fn rows_are_stepped_by_their_own_size() {
     // A newer driver's grid row: eight bytes longer.
     let mut bytes = GATHER.clone();
