@@ -4,7 +4,7 @@
 //! were loaded to). Out: a [`Cubin`] and a diagnostic for each part that could not be read. It leaves alone machine
 //! code and fat binaries.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::elf::{Elf, MACHINE_CUDA, RELOCATIONS, Section};
 use super::line_table::{Addresses, LineTable, SourceLine};
@@ -19,6 +19,12 @@ const SECTION_LIMIT: usize = 1 << 17;
 
 /// Symbols that are looked at.
 const SYMBOL_LIMIT: usize = 1 << 18;
+
+/// Kernels that are kept; PyTorch's largest cubins have some thousands.
+const KERNEL_LIMIT: usize = 1 << 13;
+
+/// Bytes of function names that are kept: a hostile symbol table can name one long string a million times.
+const NAME_LIMIT_BYTES: usize = 64 << 20;
 
 /// Relocations of the line table: one a function.
 const RELOCATION_LIMIT: usize = 1 << 18;
@@ -205,13 +211,19 @@ fn read(elf: &Elf<'_>, diagnostics: &mut Vec<String>) -> Cubin {
         ptx: parts.ptx.map(|section| ptx_text::text(elf.data(&section))),
         ..Cubin::default()
     };
+    let (mut seen, mut name_bytes) = (HashSet::new(), 0_usize);
     let registers = parts.info.map_or_else(HashMap::new, |info| params::register_counts(elf.data(&info)));
     for (index, symbol) in (0_u32..).zip(elf.symbols(SYMBOL_LIMIT)) {
         if symbol.kind != FUNCTION || symbol.section == 0 {
             continue;
         }
+        name_bytes = name_bytes.saturating_add(symbol.name.len());
+        if name_bytes > NAME_LIMIT_BYTES {
+            diagnostics.push(format!("cubin: symbols past {NAME_LIMIT_BYTES} bytes of names were not read"));
+            break;
+        }
         let kernel = symbol.other & KERNEL != 0;
-        if kernel {
+        if kernel && cubin.kernels.len() < KERNEL_LIMIT && seen.insert(symbol.name) {
             let registers = registers.get(&index).copied();
             cubin.kernels.push(Kernel { registers, ..kernel_of(elf, &parts, symbol.name, diagnostics) });
         }

@@ -303,3 +303,49 @@ fn string_at(table: &[u8], offset: u32) -> &str {
     let end = memchr::memchr(0, tail).unwrap_or(tail.len());
     tail.get(..end).and_then(|raw| std::str::from_utf8(raw).ok()).unwrap_or("")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CUBIN: &[u8] = include_bytes!("../../samples/triton-coredump/scatter_rows.cubin");
+
+    #[test]
+    fn sections_symbols_and_relocations() {
+        let elf = Elf::parse(CUBIN).unwrap();
+        assert_eq!((elf.os_abi, elf.file_type, elf.machine, elf.flags), (0x33, 2, MACHINE_CUDA, 0x005a_0d5a));
+        assert_eq!((elf.section_count(), elf.claimed_sections()), (17, 17));
+        let code = elf.section_named(".text.scatter_rows").unwrap();
+        assert_eq!((code.index, code.size, elf.data(&code).len()), (14, 896, 896));
+        let function = elf.symbols(100).find(|symbol| symbol.kind == 2).unwrap();
+        assert_eq!((function.name, function.section, function.size), ("scatter_rows", 14, 896));
+        let relocations = elf.section_named(".rela.debug_line").unwrap();
+        let expect = Relocation { offset: 0x46, symbol: 9, addend: 0 };
+        assert_eq!(elf.relocations(&relocations, 100).collect::<Vec<_>>(), [expect]);
+    }
+
+    #[test]
+    fn what_is_no_elf_file_is_refused() {
+        assert_eq!(Elf::parse(&CUBIN[..63]).unwrap_err(), "shorter than an ELF header");
+        assert_eq!(Elf::parse(&[0; 64]).unwrap_err(), "no ELF magic");
+        let mut narrow = CUBIN.to_vec();
+        narrow[4] = 1;
+        assert_eq!(Elf::parse(&narrow).unwrap_err(), "not a 64-bit little-endian ELF file");
+    }
+
+    #[test]
+    fn counts_and_offsets_that_lie_end_at_the_file() {
+        let mut bytes = CUBIN.to_vec();
+        bytes[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
+        let elf = Elf::parse(&bytes).unwrap();
+        assert_eq!((elf.section_count(), elf.sections().count(), elf.symbols(9).count()), (0, 0, 0));
+
+        let mut bytes = CUBIN.to_vec();
+        bytes[60..62].copy_from_slice(&u16::MAX.to_le_bytes());
+        let elf = Elf::parse(&bytes).unwrap();
+        assert_eq!(u64::from(elf.section_count()), (CUBIN.len() as u64 - 5824) / 64);
+
+        let huge = Section { offset: u64::MAX, size: u64::MAX, ..elf.section(1).unwrap() };
+        assert_eq!((elf.data(&huge).len(), elf.is_cut(&huge)), (0, true));
+    }
+}

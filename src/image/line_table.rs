@@ -14,6 +14,15 @@ use gimli::{AttributeValue, DebugLineOffset, LineInstruction, LittleEndian, Read
 /// Rows that are kept of one table: a table of a million rows covers 16 MB of machine code.
 const ROW_LIMIT: usize = 1 << 20;
 
+/// Bytes of `.debug_line` and of `.debug_str` that are read.
+const SECTION_LIMIT_BYTES: usize = 16 << 20;
+
+/// Bytes of file names that are kept: a hostile table can join one long directory to a million files.
+const FILE_LIMIT_BYTES: usize = 16 << 20;
+
+/// Longest name of an inlined function.
+const NAME_LIMIT_BYTES: usize = 16 << 10;
+
 /// Units that are read of one section.
 const UNIT_LIMIT: usize = 1 << 16;
 
@@ -66,7 +75,9 @@ pub struct SourceLine {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineTable {
     files: Vec<String>,
-    names: Vec<String>,
+    file_bytes: usize,
+    /// `.debug_str`, where inlined functions are named.
+    strings: Vec<u8>,
     rows: Vec<Row>,
     sequences: Vec<Sequence>,
 }
@@ -79,7 +90,7 @@ struct Row {
     column: u32,
     /// Row of the call, counted from 1 in the sequence; 0 for none.
     call: u32,
-    /// Index in `names`, counted from 1; 0 for none.
+    /// Offset of the inlined function's name in `strings`.
     name: u32,
 }
 
@@ -102,7 +113,9 @@ impl LineTable {
         addresses: &Addresses,
         diagnostics: &mut Vec<String>,
     ) -> Self {
-        let mut table = Self::default();
+        let debug_line = within(debug_line, "line table", diagnostics);
+        let debug_str = within(debug_str, "names of inlined functions", diagnostics);
+        let mut table = Self { strings: debug_str.to_vec(), ..Self::default() };
         let slice = Slice::new(debug_line, LittleEndian);
         let section = gimli::DebugLine::from(Relocated::new(slice, addresses));
         let mut offset = 0_usize;
@@ -110,7 +123,7 @@ impl LineTable {
             if offset.saturating_add(4) > debug_line.len() {
                 break;
             }
-            match table.unit(&section, offset, debug_str) {
+            match table.unit(&section, offset) {
                 Ok(next) if next > offset => offset = next,
                 Ok(_) => break,
                 Err(error) => {
@@ -165,38 +178,44 @@ impl LineTable {
     }
 
     fn source(&self, row: &Row) -> Option<SourceLine> {
-        let name = (row.name as usize).checked_sub(1).and_then(|index| self.names.get(index));
         Some(SourceLine {
             file: self.files.get(row.file as usize)?.clone(),
             line: row.line,
             column: (row.column != 0).then_some(row.column),
-            inlined: name.cloned().filter(|_| row.call != 0),
+            inlined: (row.call != 0).then(|| self.inlined_name(row.name)).flatten(),
         })
     }
 
+    fn inlined_name(&self, offset: u32) -> Option<String> {
+        let tail = self.strings.get(offset as usize..)?;
+        let tail = tail.get(..NAME_LIMIT_BYTES).unwrap_or(tail);
+        let name = tail.get(..memchr::memchr(0, tail)?)?;
+        (!name.is_empty()).then(|| String::from_utf8_lossy(name).into_owned())
+    }
+
+    fn add_file(&mut self, file: String) {
+        self.file_bytes = self.file_bytes.saturating_add(file.len());
+        self.files.push(if self.file_bytes > FILE_LIMIT_BYTES { String::new() } else { file });
+    }
+
     /// Reads one unit and returns the offset of the next.
-    fn unit(
-        &mut self,
-        section: &gimli::DebugLine<Relocated<'_>>,
-        offset: usize,
-        debug_str: &[u8],
-    ) -> gimli::Result<usize> {
+    fn unit(&mut self, section: &gimli::DebugLine<Relocated<'_>>, offset: usize) -> gimli::Result<usize> {
         // Line tables of version 2 to 4 don't state their address size; CUDA's is 8.
         let program = section.program(DebugLineOffset(offset), 8, None, None)?;
         let header = program.header();
         let first_file = self.files.len();
         // File 0 is no file before DWARF 5: one entry is spent on it so that indices stay as written.
         if header.version() < 5 {
-            self.files.push(String::new());
+            self.add_file(String::new());
         }
         for entry in header.file_names() {
             let directory = entry.directory(header).map_or_else(String::new, text);
-            self.files.push(joined(&directory, &text(entry.path_name())));
+            self.add_file(joined(&directory, &text(entry.path_name())));
         }
         let mut machine = Machine::new(header, first_file);
         let mut instructions = header.instructions();
         while let Some(instruction) = instructions.next_instruction(header)? {
-            machine.step(instruction, self, debug_str);
+            machine.step(instruction, self);
             if self.rows.len() >= ROW_LIMIT {
                 break;
             }
@@ -240,7 +259,7 @@ impl Machine {
         }
     }
 
-    fn step(&mut self, instruction: LineInstruction<Relocated<'_>>, table: &mut LineTable, debug_str: &[u8]) {
+    fn step(&mut self, instruction: LineInstruction<Relocated<'_>>, table: &mut LineTable) {
         match instruction {
             LineInstruction::Special(opcode) => {
                 let adjusted = u64::from(opcode).saturating_sub(self.opcode_base);
@@ -261,7 +280,7 @@ impl Machine {
             LineInstruction::SetAddress(address) => self.address = address,
             LineInstruction::EndSequence => self.end(table),
             LineInstruction::UnknownExtended(code, operands) if code.0 == INLINED_CALL => {
-                self.inlined(operands, table, debug_str);
+                self.inlined(operands);
             }
             _ => {}
         }
@@ -303,21 +322,21 @@ impl Machine {
         (self.call, self.name) = (0, 0);
     }
 
-    fn inlined(&mut self, mut operands: Relocated<'_>, table: &mut LineTable, debug_str: &[u8]) {
-        let (Ok(call), Ok(name)) = (operands.read_uleb128(), operands.read_uleb128()) else { return };
-        self.call = call;
-        let tail = usize::try_from(name).ok().and_then(|name| debug_str.get(name..)).unwrap_or(&[]);
-        let end = memchr::memchr(0, tail).unwrap_or(0);
-        let name = String::from_utf8_lossy(tail.get(..end).unwrap_or(&[])).into_owned();
-        if call == 0 || name.is_empty() {
-            self.name = 0;
-        } else {
-            if table.names.last() != Some(&name) {
-                table.names.push(name);
-            }
-            self.name = u32::try_from(table.names.len()).unwrap_or(0);
+    fn inlined(&mut self, mut operands: Relocated<'_>) {
+        if let (Ok(call), Ok(name)) = (operands.read_uleb128(), operands.read_uleb128()) {
+            self.call = call;
+            self.name = u32::try_from(name).unwrap_or(u32::MAX);
         }
     }
+}
+
+/// The part of a section that is read.
+fn within<'a>(section: &'a [u8], what: &str, diagnostics: &mut Vec<String>) -> &'a [u8] {
+    let Some(kept) = section.get(..SECTION_LIMIT_BYTES) else { return section };
+    if section.len() > SECTION_LIMIT_BYTES {
+        diagnostics.push(format!("{what}: only the first {SECTION_LIMIT_BYTES} bytes were read"));
+    }
+    kept
 }
 
 /// A string of the header; empty for the forms of DWARF 5 that point into other sections, which nvcc doesn't write.
@@ -333,5 +352,97 @@ fn joined(directory: &str, file: &str) -> String {
         file.to_owned()
     } else {
         format!("{}/{file}", directory.trim_end_matches('/'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A version 2 unit with one file `/src/a.cu` and the given line program.
+    fn unit(program: &[u8]) -> Vec<u8> {
+        let mut header = vec![1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1];
+        header.extend(b"/src\0\0a.cu\0\x01\0\0\0");
+        let mut bytes = Vec::new();
+        bytes.extend((6 + header.len() as u32 + program.len() as u32).to_le_bytes());
+        bytes.extend(2_u16.to_le_bytes());
+        bytes.extend((header.len() as u32).to_le_bytes());
+        bytes.extend(header);
+        bytes.extend(program);
+        bytes
+    }
+
+    fn set_address(address: u64) -> Vec<u8> {
+        [&[0, 9, 2][..], &address.to_le_bytes()].concat()
+    }
+
+    /// Line 1 at the address, line 6 sixteen bytes on, end 32 bytes on.
+    fn sequence(address: u64) -> Vec<u8> {
+        [&set_address(address)[..], &[1, 3, 5, 2, 16, 1, 2, 16, 0, 1, 1]].concat()
+    }
+
+    fn table(bytes: &[u8]) -> (LineTable, Vec<String>) {
+        let mut diagnostics = Vec::new();
+        let table = LineTable::parse(bytes, b"", &Addresses::default(), &mut diagnostics);
+        (table, diagnostics)
+    }
+
+    fn line(table: &LineTable, address: u64) -> Option<(String, u32)> {
+        table.line_at(address).map(|line| (line.file, line.line))
+    }
+
+    #[test]
+    fn sequences_in_any_order() {
+        let (table, diagnostics) = table(&unit(&[sequence(0x7f00), sequence(0x1000), sequence(0)].concat()));
+        assert_eq!(diagnostics, Vec::<String>::new());
+        let file = || "/src/a.cu".to_owned();
+        assert_eq!(line(&table, 0x7f00), Some((file(), 1)));
+        assert_eq!(line(&table, 0x7f0f), Some((file(), 1)));
+        assert_eq!(line(&table, 0x1010), Some((file(), 6)));
+        assert_eq!(line(&table, 0x101f), Some((file(), 6)));
+        assert_eq!(line(&table, 0x1020), None);
+        // A function at address 0 was not loaded.
+        assert_eq!(line(&table, 0), None);
+        assert_eq!(line(&table, 0x10), None);
+    }
+
+    #[test]
+    fn relocations_give_the_address() {
+        let bytes = unit(&sequence(0));
+        let at = bytes.len() - sequence(0).len() + 3;
+        let mut addresses = Addresses::default();
+        addresses.insert(at, 0x5000);
+        let table = LineTable::parse(&bytes, b"", &addresses, &mut Vec::new());
+        assert_eq!(line(&table, 0x5010), Some(("/src/a.cu".to_owned(), 6)));
+    }
+
+    #[test]
+    fn a_broken_unit_leaves_those_before_it() {
+        let bytes = [unit(&sequence(0x1000)), vec![9, 0, 0, 0, 99, 0, 1]].concat();
+        let (table, diagnostics) = table(&bytes);
+        assert_eq!(line(&table, 0x1000).unwrap().1, 1);
+        assert_eq!(diagnostics.len(), 1);
+        assert!(diagnostics[0].contains("in the unit at offset"), "{diagnostics:?}");
+    }
+
+    #[test]
+    fn extreme_operands_wrap_and_do_not_panic() {
+        let least = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f];
+        let most = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+        let program = [
+            &set_address(u64::MAX - 1)[..],
+            &[3],
+            &least,
+            &[1, 2],
+            &most,
+            &[4],
+            &most,
+            &[0, 21, 0x90],
+            &most,
+            &most,
+            &[255, 8, 0, 1, 1],
+        ];
+        let (table, _) = table(&unit(&program.concat()));
+        assert_eq!(line(&table, u64::MAX - 1), None);
     }
 }

@@ -13,8 +13,11 @@ use super::elf::{u16_at, u32_at};
 /// The format whose two bytes are a length.
 const SIZED: u8 = 4;
 
-/// Parameters of one kernel that are kept; CUDA allows 32,764 bytes of them.
-const PARAM_LIMIT: usize = 8_192;
+/// Parameters of one kernel that are kept.
+const PARAM_LIMIT: usize = 1_024;
+
+/// Bytes of one kernel's section that are read.
+const SECTION_LIMIT_BYTES: usize = 1 << 17;
 
 /// Attribute numbers, as they occur in the sections of CUDA 11 to 13.
 mod attribute {
@@ -56,7 +59,7 @@ pub struct KernelInfo {
 #[must_use]
 pub fn parse(section: &[u8], diagnostics: &mut Vec<String>) -> KernelInfo {
     let mut info = KernelInfo::default();
-    for record in records(section) {
+    for record in records(section.get(..SECTION_LIMIT_BYTES).unwrap_or(section)) {
         match record {
             Record::Value { code: attribute::PARAM_BYTES, value } => info.param_bytes = Some(value),
             Record::Value { .. } => {}

@@ -30,6 +30,8 @@ pub struct Argument {
     pub ordinal: u16,
     /// Offset in the parameter block, in bytes.
     pub offset: u16,
+    /// Its name, once somebody has told it.
+    pub name: Option<String>,
     /// What it is taken for.
     pub kind: ArgumentKind,
     /// Its type as the mangled name or the PTX declares it (`float const*`, `u32`).
@@ -101,6 +103,7 @@ pub fn decode(raw: &[u8], kernel: &Kernel, ptx: Option<&[u8]>) -> Vec<Argument> 
         arguments.push(Argument {
             ordinal: param.ordinal,
             offset: param.offset,
+            name: None,
             kind: kind(param.size, written.map(String::as_str), in_ptx, raw.get(start..end).unwrap_or(&[])),
             declared: written.cloned().or_else(|| in_ptx.map(|param| param.kind.clone())),
             raw: raw.get(start..end).unwrap_or(&[]).to_vec(),

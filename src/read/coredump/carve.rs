@@ -8,8 +8,9 @@ use std::collections::HashMap;
 
 use crate::image::elf::{Elf, MACHINE_CUDA, u32_at, u64_at};
 
+use super::assemble::{images_read, locate, name_kernel};
 use super::images::Images;
-use super::{DumpSummary, Fault, Grid, PcSource, exceptions, images_read, locate, name_kernel, rows};
+use super::{DumpSummary, Fault, Grid, PcSource, exceptions, rows};
 
 /// Cubins that are looked for.
 const IMAGE_LIMIT: usize = 1 << 12;
@@ -33,8 +34,7 @@ pub(super) fn recover(bytes: &[u8], diagnostics: &mut Vec<String>) -> DumpSummar
         recovered: true,
         ..DumpSummary::default()
     };
-    let mut code: Vec<(u64, u64)> = images.code().collect();
-    code.sort_unstable();
+    let code: Vec<(u64, u64)> = images.code().collect();
     let starts: HashMap<u64, u64> = code.iter().copied().collect();
     let Some((lowest, highest)) = bounds(&code) else { return summary };
     // The tables follow the images; before them stands memory, whose contents could mimic a row.
@@ -114,18 +114,7 @@ fn grid(bytes: &[u8], at: usize, images: &mut Images<'_>, diagnostics: &mut Vec<
     if !(1..=1024).contains(&threads) || !blocks_fit || row.params_offset > 1 << 16 {
         return None;
     }
-    let mut grid = Grid {
-        id: row.id,
-        context: row.context,
-        entry: row.entry,
-        grid: row.grid,
-        block: row.block,
-        cluster: row.cluster,
-        registers: row.registers,
-        launch_blocking: row.launch_blocking,
-        host_thread: row.host_thread,
-        ..Grid::default()
-    };
+    let mut grid = Grid::of(&row, 0);
     name_kernel(&mut grid, images, &[], diagnostics);
     grid.arguments.clear();
     Some(grid)

@@ -10,6 +10,10 @@
 /// Element sizes in bytes that are tried; 16 covers vectors of four floats.
 const ELEMENT_BYTES: [u32; 5] = [1, 2, 4, 8, 16];
 
+/// Arguments of either kind that are tried, and pairs that are kept: a launch has dozens, a hostile dump thousands.
+const TRIED: usize = 64;
+const KEPT: usize = 512;
+
 /// Arguments below this are no device pointers: GPU memory is never mapped there.
 const LEAST_POINTER: u64 = 1 << 16;
 
@@ -76,8 +80,13 @@ pub fn displaced(
     scalars: &[(u16, u64)],
     block: Option<[u64; 3]>,
 ) -> Vec<Displaced> {
+    let pointers = pointers.get(..TRIED).unwrap_or(pointers);
+    let scalars = scalars.get(..TRIED).unwrap_or(scalars);
     let mut found = Vec::new();
     for (registers, address) in addresses {
+        if found.len() >= KEPT {
+            break;
+        }
         let below = pointers.iter().filter(|(_, pointer)| *pointer >= LEAST_POINTER);
         let below = below.filter_map(|(ordinal, pointer)| Some((*ordinal, address.checked_sub(*pointer)?)));
         let above = below.min_by_key(|(_, bytes)| *bytes);

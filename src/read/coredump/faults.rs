@@ -12,6 +12,9 @@ use super::sections::{Tables, kind};
 /// Faulting warps that are kept before they are sorted: all that eight GPUs can hold.
 const FAULT_LIMIT: usize = 1 << 17;
 
+/// Rows of SMs, CTAs, warps and lanes that are read: some three times what eight GPUs have.
+const ROW_BUDGET: u64 = 1 << 23;
+
 /// Where a program counter comes from, most trusted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PcSource {
@@ -70,16 +73,24 @@ pub struct Counts {
 
 /// Every fault, most trusted first, and the counts of what was resident.
 pub(super) fn find(elf: &Elf<'_>, tables: &Tables, diagnostics: &mut Vec<String>) -> (Vec<RawFault>, Counts) {
-    let mut walk = Walk { elf, tables, faults: Vec::new(), counts: Counts::default() };
-    for table in tables.all(kind::SMS) {
+    let mut walk = Walk { elf, tables, faults: Vec::new(), counts: Counts::default(), budget: ROW_BUDGET };
+    'tables: for table in tables.all(kind::SMS) {
         for (row, data) in rows::rows(table, elf.data(table)) {
+            if !walk.spend(1) {
+                break 'tables;
+            }
             if let Some(sm) = rows::sm(data) {
                 walk.counts.sms += 1;
                 walk.sm(table, row, sm);
             }
         }
     }
-    let Walk { mut faults, counts, .. } = walk;
+    let Walk { mut faults, counts, budget, .. } = walk;
+    if budget == 0 {
+        diagnostics.push(format!(
+            "core dump: only the first {ROW_BUDGET} rows of SMs, CTAs, warps and lanes were read"
+        ));
+    }
     if faults.len() >= FAULT_LIMIT {
         diagnostics.push(format!("core dump: only the first {FAULT_LIMIT} faulting warps were read"));
     }
@@ -92,13 +103,23 @@ struct Walk<'a, 'd> {
     tables: &'a Tables,
     faults: Vec<RawFault>,
     counts: Counts,
+    budget: u64,
 }
 
 impl Walk<'_, '_> {
+    /// Takes rows off the budget; false once it is spent.
+    fn spend(&mut self, rows: u64) -> bool {
+        self.budget = self.budget.saturating_sub(rows);
+        self.budget != 0
+    }
+
     fn sm(&mut self, table: &Section, row: u32, sm: SmRow) {
         let first = self.faults.len();
         for cta_table in self.tables.under(kind::CTAS, table.index, row) {
             for (cta_row, data) in rows::rows(cta_table, self.elf.data(cta_table)) {
+                if !self.spend(1) {
+                    return;
+                }
                 let cta = rows::cta(data);
                 self.counts.blocks += u64::from(cta.is_some());
                 for warp_table in self.tables.under(kind::WARPS, cta_table.index, cta_row) {
@@ -129,6 +150,9 @@ impl Walk<'_, '_> {
     fn warps(&mut self, device: u32, sm: SmRow, cta: Option<CtaRow>, table: &Section) {
         for (row, data) in rows::rows(table, self.elf.data(table)) {
             let Some(warp) = rows::warp(data) else { continue };
+            if !self.spend(33) {
+                return;
+            }
             self.counts.warps += 1;
             let lane_table = self.tables.under(kind::LANES, table.index, row).first();
             let lanes = lane_table.map_or_else(Vec::new, |table| lanes(self.elf, table, warp.valid_lanes));

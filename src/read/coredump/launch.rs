@@ -1,10 +1,11 @@
-//! A dump's most trusted fault as the event that every other reader of faulting launches gives.
+//! A dump as events: its most trusted fault, and what it knows about the machine.
 //!
-//! In: a [`DumpSummary`]. Out: [`FaultingLaunch`]. It leaves alone the other faults and the registers.
+//! In: a [`DumpSummary`]. Out: the same [`FaultingLaunch`] that readers of logs give, and facts of the environment. It
+//! leaves alone the other faults and the registers.
 
-use crate::read::event::FaultingLaunch;
+use crate::read::event::{EnvironmentFact, FaultingLaunch};
 
-use super::{DumpSummary, exceptions};
+use super::{Argument, DumpSummary, exceptions};
 
 /// The launch at fault; `None` where the dump holds neither a fault nor a single running launch.
 #[must_use]
@@ -17,7 +18,9 @@ pub fn faulting_launch(summary: &DumpSummary) -> Option<FaultingLaunch> {
         grid.and_then(|grid| grid.kernel.as_ref()).or_else(|| fault.and_then(|f| f.function.as_ref()));
     let number = fault.map(|fault| fault.exception).filter(|number| *number != 0);
     let arguments = grid.map_or_else(Vec::new, |grid| {
-        grid.arguments.iter().map(|argument| (format!("arg{}", argument.ordinal), argument.text())).collect()
+        let name =
+            |argument: &Argument| argument.name.clone().unwrap_or_else(|| format!("arg{}", argument.ordinal));
+        grid.arguments.iter().map(|argument| (name(argument), argument.text())).collect()
     });
     Some(FaultingLaunch {
         kernel: kernel.map(|kernel| kernel.name.clone()),
@@ -34,4 +37,25 @@ pub fn faulting_launch(summary: &DumpSummary) -> Option<FaultingLaunch> {
         arguments,
         dump: None,
     })
+}
+
+/// Driver, CUDA, GPU and launch mode, under the names that other readers use for them.
+#[must_use]
+pub fn environment_facts(summary: &DumpSummary) -> Vec<EnvironmentFact> {
+    let mut facts = Vec::new();
+    let mut add = |name: &str, value: String| facts.push(EnvironmentFact { name: name.to_owned(), value });
+    if let Some(metadata) = summary.metadata {
+        add("driver", format!("{}.{}", metadata.driver.0, metadata.driver.1));
+        add("cuda", format!("{}.{}", metadata.cuda.0, metadata.cuda.1));
+    }
+    for device in &summary.devices {
+        if let Some(name) = &device.name {
+            add("gpu", name.clone());
+        }
+        add("compute_capability", format!("{}.{}", device.compute_capability.0, device.compute_capability.1));
+    }
+    if summary.grids.iter().any(|grid| grid.launch_blocking) {
+        add("CUDA_LAUNCH_BLOCKING", "1".to_owned());
+    }
+    facts
 }

@@ -37,10 +37,12 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Rows of a table with their numbers, stepped by the entry size that the section states.
+/// Rows of a table with their numbers, stepped by the entry size that the section states. None where that can't hold
+/// even an SM's id and padding, the shortest row there is.
 pub(super) fn rows<'a>(section: &Section, data: &'a [u8]) -> impl Iterator<Item = (u32, &'a [u8])> + use<'a> {
+    const LEAST: usize = 8;
     let step = usize::try_from(section.entry_size).unwrap_or(0);
-    let rows = if step == 0 { [].chunks_exact(1) } else { data.chunks_exact(step) };
+    let rows = if step < LEAST { [].chunks_exact(LEAST) } else { data.chunks_exact(step) };
     (0_u32..).zip(rows.take(ROW_LIMIT))
 }
 

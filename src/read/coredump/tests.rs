@@ -170,12 +170,35 @@ fn cuda_gdb_says_the_same() {
 }
 
 #[test]
+fn arguments_take_names_from_elsewhere() {
+    let mut summary = whole(&SCATTER);
+    summary.grids[0].name_arguments(&["x_ptr", "y_ptr", "n_rows", "n_cols", "row_stride", "first_row"]);
+    let launch = faulting_launch(&summary).unwrap();
+    let expect = [
+        ("x_ptr", "0x7f07d3e00000"),
+        ("y_ptr", "0x7f0694000000"),
+        ("n_rows", "300000"),
+        ("n_cols", "4096"),
+        ("row_stride", "8192"),
+        ("first_row", "262144"),
+        ("arg6", "0x0"),
+        ("arg7", "0x0"),
+    ];
+    assert_eq!(launch.arguments, expect.map(|(name, value)| (name.to_owned(), value.to_owned())));
+}
+
+#[test]
+fn the_machine_is_known() {
+    let facts = environment_facts(&whole(&GATHER));
+    let facts: Vec<_> = facts.iter().map(|fact| (fact.name.as_str(), fact.value.as_str())).collect();
+    let gpu = [("gpu", "NVIDIA H200"), ("compute_capability", "9.0")];
+    assert_eq!(facts, [[("driver", "580.159"), ("cuda", "13.0")], gpu].concat());
+}
+
+#[test]
 fn the_last_section_header_is_missing() {
     let (summary, diagnostics) = read(&GATHER[..GATHER.len() - 1]);
-    assert_eq!(
-        diagnostics,
-        ["core dump: cut at 407714 of 407715 bytes; 953 of 954 section headers are there"]
-    );
+    assert_eq!(diagnostics, ["core dump: cut at 407714 bytes; 953 of 954 section headers are there"]);
     assert_eq!(summary.fault().unwrap().place, whole(&GATHER).fault().unwrap().place);
 }
 
@@ -203,6 +226,26 @@ fn a_count_past_65279_stands_in_section_0() {
     bytes[table + 32..table + 40].copy_from_slice(&u64::from(count).to_le_bytes());
     bytes[table + 40..table + 42].copy_from_slice(&names);
     assert_eq!(whole(&bytes), whole(&GATHER));
+}
+
+#[test]
+fn a_hundred_thousand_sections_change_nothing() {
+    let mut bytes = GATHER.clone();
+    let table = usize::try_from(u64::from_le_bytes(bytes[40..48].try_into().unwrap())).unwrap();
+    let mut headers = bytes[table..].to_vec();
+    let names = u32::from(u16::from_le_bytes([bytes[62], bytes[63]]));
+    let mut filler = [0_u8; 64];
+    filler[4..8].copy_from_slice(&sections::kind::REGISTERS.to_le_bytes());
+    for _ in 0..100_000 {
+        headers.extend(filler);
+    }
+    headers[32..40].copy_from_slice(&100_954_u64.to_le_bytes());
+    headers[40..44].copy_from_slice(&names.to_le_bytes());
+    bytes.truncate(table);
+    bytes.extend(headers);
+    bytes[60..62].fill(0);
+    bytes[62..64].fill(0xff);
+    assert_eq!(whole(&bytes), DumpSummary { section_count: 100_954, ..whole(&GATHER) });
 }
 
 #[test]
