@@ -14,6 +14,7 @@ pub mod prefix;
 pub mod process_group;
 pub mod producers;
 pub mod scan;
+pub mod signal;
 pub mod traceback;
 
 pub use lines::{Cx, Line, Stream, Taken};
