@@ -35,6 +35,7 @@ pub mod sanitizer;
 pub mod sanitizer_xml;
 pub mod scan;
 pub mod shapes;
+pub mod signal;
 pub mod traceback;
 
 pub use lines::{Cx, Line, Stream, Taken};
