@@ -8,6 +8,7 @@ pub mod evidence;
 
 pub use evidence::{Derived, Evidence, EvidenceId, Fact, Provenance};
 
+use crate::read::coredump::DumpSummary;
 use crate::read::event::{Data, Event, InputId};
 use crate::source::InputKind;
 
@@ -32,6 +33,7 @@ pub struct Case {
     inputs: Vec<InputMeta>,
     evidence: Vec<Evidence>,
     notes: Vec<Note>,
+    dumps: Vec<(EvidenceId, Box<DumpSummary>)>,
 }
 
 /// A sentence about what the tool could not use.
@@ -59,6 +61,16 @@ impl Case {
     /// Adds what follows from other evidence.
     pub fn derive(&mut self, from: Vec<EvidenceId>, derived: Derived) -> EvidenceId {
         self.push(Provenance::Derived(from), Fact::Derived(Box::new(derived)))
+    }
+
+    /// Keeps a core dump's content beside the evidence that stands for it.
+    pub fn attach_dump(&mut self, evidence: EvidenceId, dump: Box<DumpSummary>) {
+        self.dumps.push((evidence, dump));
+    }
+
+    /// Core dumps.
+    pub fn dumps(&self) -> impl Iterator<Item = (EvidenceId, &DumpSummary)> {
+        self.dumps.iter().map(|(id, dump)| (*id, &**dump))
     }
 
     /// Adds a note about what could not be used.

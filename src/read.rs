@@ -15,6 +15,7 @@ pub mod event;
 pub mod exception;
 pub mod flight_recorder;
 pub mod gpu_memory;
+pub mod input;
 pub mod kernel_log;
 pub mod library;
 pub mod lines;
@@ -38,6 +39,7 @@ pub mod shapes;
 pub mod signal;
 pub mod traceback;
 
+pub use input::{Artifact, InputReading, read_input};
 pub use lines::{Cx, Line, Stream, Taken};
 pub use prefilter::{Candidate, candidates, literals};
 

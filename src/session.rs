@@ -4,8 +4,10 @@
 //! clock and reads no environment; both front ends drive it, so both reach the same report (law 10).
 
 use crate::case::{Case, InputMeta};
-use crate::read;
-use crate::read::event::{Data, Event, Span};
+use rayon::prelude::*;
+
+use crate::read::event::{Data, Event};
+use crate::read::{self, Artifact, InputReading};
 use crate::report::{self, Report};
 use crate::source::{self, InputKind};
 use crate::verdict::{self, Verdict};
@@ -90,58 +92,52 @@ impl Session {
         for note in loaded.notes {
             self.case.note("warning", note);
         }
-        for input in loaded.inputs {
-            self.take_input(input);
+        // Reading is independent per input; only the case is not.
+        let read: Vec<InputReading> = loaded
+            .inputs
+            .par_iter()
+            .map(|input| read::read_input(source::InputId(0), input.kind, &input.bytes))
+            .collect();
+        for (input, read) in loaded.inputs.into_iter().zip(read) {
+            self.take_input(input, read);
         }
     }
 
-    fn take_input(&mut self, mut input: source::Input) {
-        let reading = if input.kind.is_line_text() {
-            read::read_text(
-                source::InputId(u32::try_from(self.inputs.len()).unwrap_or(u32::MAX)),
-                &input.bytes,
-            )
-        } else {
-            read::Reading::default()
-        };
+    fn take_input(&mut self, mut input: source::Input, read: InputReading) {
         let id = self.case.add_input(InputMeta {
             path: input.path.unescaped().to_owned(),
             kind: input.kind,
             bytes: input.size_bytes,
-            lines: reading.lines,
+            lines: read.reading.lines,
             truncated: input.truncated,
         });
         input.id = id;
-        input.lines = Some(reading.lines);
-        self.note_unread(&input);
-        for message in reading.diagnostics {
+        input.lines = Some(read.reading.lines);
+        if input.kind == InputKind::Empty {
+            self.case.note("warning", format!("{}: is empty", input.path));
+        } else if input.kind == InputKind::UnknownBinary {
+            self.case
+                .note("warning", format!("{}: is no text and no known format; it was not read", input.path));
+        } else if read.unread {
+            self.case.note("info", format!("{}: recognised, and not needed for a verdict", input.path));
+        }
+        for message in read.reading.diagnostics {
             self.case.note("warning", format!("{}: {message}", input.path));
         }
-        let focus: Vec<Span> = reading.events.iter().map(|event| event.span).collect();
-        let shapes = if input.kind.is_line_text() {
-            read::shapes::read_near(id, &input.bytes, &focus)
-        } else {
-            Vec::new()
-        };
-        for mut event in reading.events.into_iter().chain(shapes) {
+        let mut first = None;
+        for mut event in read.reading.events {
+            event.span.input = id;
             fill_from_path(&mut event, &input.hint);
-            self.case.add_event(event);
+            let evidence = self.case.add_event(event);
+            first = first.or(Some(evidence));
+        }
+        for artifact in read.artifacts {
+            match (artifact, first) {
+                (Artifact::Dump(dump), Some(evidence)) => self.case.attach_dump(evidence, dump),
+                (Artifact::Dump(_), None) => {}
+            }
         }
         self.inputs.push(input);
-    }
-
-    fn note_unread(&mut self, input: &source::Input) {
-        match input.kind {
-            InputKind::Empty => self.case.note("warning", format!("{}: is empty", input.path)),
-            InputKind::UnknownBinary => {
-                self.case.note(
-                    "warning",
-                    format!("{}: is no text and no known format; it was not read", input.path),
-                );
-            }
-            kind if kind.is_line_text() => {}
-            _ => self.case.note("info", format!("{}: recognised, not read by this version", input.path)),
-        }
     }
 }
 

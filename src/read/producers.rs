@@ -3,7 +3,6 @@
 //! In: nothing. Out: [`PRODUCERS`]. Adding a producer is one file and one row here.
 
 use super::lines::{Cx, Line, Taken};
-use super::{exception, kernel_log, nccl, process_group, signal, traceback};
 
 /// A reader of one producer's lines.
 #[derive(Debug)]
@@ -33,10 +32,5 @@ pub static PRODUCERS: &[Producer] = &[
     Producer { name: "sanitizer", literals: super::sanitizer::LITERALS, read: super::sanitizer::read },
     Producer { name: "kernel log", literals: super::kernel_log::LITERALS, read: super::kernel_log::read },
     Producer { name: "compiler", literals: super::compile::LITERALS, read: super::compile::read },
-    Producer { name: "kernel log", literals: kernel_log::LITERALS, read: kernel_log::read },
-    Producer { name: "python traceback", literals: traceback::LITERALS, read: traceback::read },
-    Producer { name: "signal", literals: signal::LITERALS, read: signal::read },
-    Producer { name: "process group", literals: process_group::LITERALS, read: process_group::read },
-    Producer { name: "nccl", literals: nccl::LITERALS, read: nccl::read },
-    Producer { name: "python exception", literals: exception::LITERALS, read: exception::read },
+    Producer { name: "signal", literals: super::signal::LITERALS, read: super::signal::read },
 ];

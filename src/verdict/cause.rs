@@ -6,6 +6,7 @@
 mod bounds;
 pub mod distance;
 mod distance_words;
+mod dump;
 mod graph;
 mod named;
 pub mod overflow;
@@ -57,7 +58,7 @@ pub struct View<'a> {
 type Rule = fn(&View<'_>) -> Vec<Hypothesis>;
 
 /// Every rule.
-const RULES: &[Rule] = &[named::rule, overflow::rule, bounds::rule, graph::rule];
+const RULES: &[Rule] = &[named::rule, dump::rule, overflow::rule, bounds::rule, graph::rule];
 
 /// All hypotheses, the likeliest first; of two for one cause the surer stays.
 #[must_use]

@@ -1,0 +1,82 @@
+//! One input of any kind to events and artifacts.
+//!
+//! In: a kind and bytes. Out: [`InputReading`]: events, and the typed content of files that are no text. It leaves
+//! opening files to `source` and meaning to `verdict`.
+
+use super::coredump::{self, DumpSummary};
+use super::event::{Data, Event, InputId, Origin, Span};
+use super::{Reading, read_text, shapes};
+use crate::source::InputKind;
+
+/// What a file that is no text holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Artifact {
+    /// A CUDA core dump.
+    Dump(Box<DumpSummary>),
+}
+
+/// What the readers made of one input.
+#[derive(Debug, Default)]
+pub struct InputReading {
+    /// Events and diagnostics.
+    pub reading: Reading,
+    /// Content of files that are no text.
+    pub artifacts: Vec<Artifact>,
+    /// True where no reader takes this kind.
+    pub unread: bool,
+}
+
+/// Reads one input.
+#[must_use]
+pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8]) -> InputReading {
+    match kind {
+        InputKind::CoreDump => dump(input, bytes),
+        kind if kind.is_line_text() => {
+            InputReading { reading: text(input, bytes), ..InputReading::default() }
+        }
+        InputKind::Empty => InputReading::default(),
+        _ => InputReading { unread: true, ..InputReading::default() },
+    }
+}
+
+/// Events of a text, then the shapes near its failures.
+fn text(input: InputId, bytes: &[u8]) -> Reading {
+    let mut reading = read_text(input, bytes);
+    let focus: Vec<Span> = reading.events.iter().map(|event| event.span).collect();
+    reading.events.extend(shapes::read_near(input, bytes, &focus));
+    reading
+}
+
+fn dump(input: InputId, bytes: &[u8]) -> InputReading {
+    let (summary, diagnostics) = coredump::read(bytes);
+    let mut events = Vec::new();
+    if let Some(launch) = coredump::faulting_launch(&summary) {
+        let text = launch_line(&launch);
+        events.push(whole_file(input, Data::FaultingLaunch(launch), text));
+    }
+    for fact in coredump::environment_facts(&summary) {
+        let text = format!("{}: {}", fact.name, fact.value);
+        events.push(whole_file(input, Data::Environment(fact), text));
+    }
+    InputReading {
+        reading: Reading { events, diagnostics, ..Reading::default() },
+        artifacts: vec![Artifact::Dump(Box::new(summary))],
+        unread: false,
+    }
+}
+
+fn launch_line(launch: &super::event::FaultingLaunch) -> String {
+    let arguments: Vec<String> =
+        launch.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    format!(
+        "{} in {}({})",
+        launch.exception.as_deref().unwrap_or("running launch"),
+        launch.kernel.as_deref().unwrap_or("an unnamed kernel"),
+        arguments.join(", ")
+    )
+}
+
+/// An event of a file that has no lines.
+fn whole_file(input: InputId, data: Data, text: String) -> Event {
+    Event { span: Span { input, line: 0, byte: 0, lines: 0 }, origin: Origin::default(), data, text }
+}

@@ -1,0 +1,147 @@
+//! What a GPU core dump proves: an address in the faulting lane's registers that only a wrapped index explains, or a lane
+//! whose index breaks the pattern of its warp.
+//!
+//! In: dumps. Out: `int32_overflow`, *supported* where the recovered index also fits the launch's arguments and block,
+//! *suspected* from the distance alone; `bad_index`, *suspected*, where one lane stands out.
+
+use crate::case::EvidenceId;
+use crate::read::coredump::{Argument, ArgumentKind, Displaced, DumpSummary, Fault, Grid, RowIs};
+use crate::tables::cause::CauseKind;
+use crate::tables::class::FailureClass;
+use crate::text::number::grouped;
+
+use super::super::failure::Certainty;
+use super::{Hypothesis, View};
+
+/// The rule.
+pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
+    if view.root.class != FailureClass::IllegalAddress {
+        return Vec::new();
+    }
+    view.case.dumps().flat_map(|(id, dump)| explain(view, id, dump)).collect()
+}
+
+fn explain(view: &View<'_>, id: EvidenceId, dump: &DumpSummary) -> Vec<Hypothesis> {
+    let mut found = Vec::new();
+    let Some(fault) = dump.fault() else { return found };
+    let grid = dump.faulting_grid();
+    let best = dump
+        .faults
+        .iter()
+        .flat_map(|fault| &fault.displaced)
+        .filter(|d| d.is_telling())
+        .max_by_key(|d| d.agreements.len());
+    if let Some(displaced) = best {
+        found.push(wrapped(view, id, displaced, grid));
+    } else if let Some(product) = grid.and_then(overflowing_product) {
+        found.push(hypothesis(CauseKind::Int32Overflow, Certainty::Suspected, product, id, view));
+    }
+    if best.is_none()
+        && let Some(text) = odd_lane(fault)
+    {
+        found.push(hypothesis(CauseKind::BadIndex, Certainty::Suspected, text, id, view));
+    }
+    found
+}
+
+fn wrapped(view: &View<'_>, id: EvidenceId, displaced: &Displaced, grid: Option<&Grid>) -> Hypothesis {
+    let pointer = argument_name(grid, displaced.argument);
+    let mut text = format!(
+        "register {} holds {:#x}: {pointer} ({:#x}) plus an index that wrapped; moved back up by 2^32 × {} bytes it is element {}",
+        displaced.registers,
+        displaced.address,
+        displaced.pointer,
+        displaced.element_bytes,
+        grouped(u128::from(displaced.index)),
+    );
+    let certainty = match displaced.agreements.first() {
+        Some(agreement) => {
+            let what = match agreement.row_is {
+                RowIs::Block(_) => "the faulting block".to_owned(),
+                RowIs::ArgumentPlusBlock(ordinal, _) => {
+                    format!("{} plus the faulting block", argument_name(grid, ordinal))
+                }
+            };
+            text.push_str(&format!(
+                " = row {} × {} {} + {}, and that row is {what}",
+                grouped(u128::from(agreement.row)),
+                argument_name(grid, agreement.stride_argument),
+                grouped(u128::from(agreement.stride)),
+                grouped(u128::from(agreement.column)),
+            ));
+            Certainty::Supported
+        }
+        None => Certainty::Suspected,
+    };
+    hypothesis(CauseKind::Int32Overflow, certainty, text, id, view)
+}
+
+/// Two integer arguments whose product passes 2^31-1: a suspicion from sizes alone.
+fn overflowing_product(grid: &Grid) -> Option<String> {
+    let integers: Vec<(&Argument, i128)> = grid
+        .arguments
+        .iter()
+        .filter(|argument| argument.kind != ArgumentKind::Pointer)
+        .filter_map(|argument| Some((argument, argument.integer()?)))
+        .filter(|(_, value)| (2..=i128::from(i32::MAX)).contains(value))
+        .take(32)
+        .collect();
+    let (left, right, product) = integers
+        .iter()
+        .enumerate()
+        .flat_map(|(at, left)| integers.iter().skip(at + 1).map(move |right| (left, right, left.1 * right.1)))
+        .filter(|(_, _, product)| *product > i128::from(i32::MAX))
+        .min_by_key(|(_, _, product)| *product)?;
+    Some(format!(
+        "the launch's arguments {} {} × {} {} = {} pass 2,147,483,647: a row offset in 32 bits wraps",
+        name(left.0),
+        grouped(left.1.unsigned_abs()),
+        name(right.0),
+        grouped(right.1.unsigned_abs()),
+        grouped(product.unsigned_abs()),
+    ))
+}
+
+fn odd_lane(fault: &Fault) -> Option<String> {
+    let odd = fault.odd_registers.first()?;
+    Some(format!(
+        "lane {} alone breaks the pattern of its warp: register R{} holds {}, where the other lanes' values predict {}: an index that came from memory",
+        odd.lane,
+        odd.register,
+        grouped(u128::from(odd.value)),
+        grouped(u128::from(odd.expected)),
+    ))
+}
+
+fn argument_name(grid: Option<&Grid>, ordinal: u16) -> String {
+    grid.and_then(|grid| grid.arguments.iter().find(|argument| argument.ordinal == ordinal))
+        .map_or_else(|| format!("argument {ordinal}"), name)
+}
+
+fn name(argument: &Argument) -> String {
+    argument.name.clone().unwrap_or_else(|| format!("argument {}", argument.ordinal))
+}
+
+fn hypothesis(
+    cause: CauseKind,
+    certainty: Certainty,
+    summary: String,
+    id: EvidenceId,
+    view: &View<'_>,
+) -> Hypothesis {
+    let settle = match cause {
+        CauseKind::Int32Overflow => {
+            "rerun the kernel just below and past the boundary: a pass and a failure prove it"
+        }
+        _ => "check max(index) < size and min(index) >= 0 before the launch",
+    };
+    Hypothesis {
+        class: view.root.class,
+        cause: Some(cause),
+        certainty,
+        summary,
+        supports: vec![id],
+        against: Vec::new(),
+        would_settle: vec![settle.to_owned()],
+    }
+}
