@@ -38,6 +38,7 @@ pub mod scan;
 pub mod shapes;
 pub mod signal;
 pub mod traceback;
+pub mod unknown;
 
 pub use input::{Artifact, InputReading, read_input};
 pub use lines::{Cx, Line, Stream, Taken};

@@ -17,6 +17,7 @@
 use super::event::FaultingLaunch;
 
 mod debugger;
+mod lines;
 mod progress;
 
 /// A line that holds one of these may start a report.
@@ -31,6 +32,8 @@ pub const LITERALS: &[&str] = &[
     ">>> (",
     "GridDim  BlockDim",
 ];
+
+pub use lines::read;
 
 /// Lines that are read for one report at most.
 const LINE_LIMIT: usize = 4_096;

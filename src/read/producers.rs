@@ -30,7 +30,9 @@ pub static PRODUCERS: &[Producer] = &[
     Producer { name: "other vendors", literals: super::rocm::LITERALS, read: super::rocm::read },
     Producer { name: "cuda status", literals: super::cuda_status::LITERALS, read: super::cuda_status::read },
     Producer { name: "sanitizer", literals: super::sanitizer::LITERALS, read: super::sanitizer::read },
+    Producer { name: "cuda-gdb", literals: super::cuda_gdb::LITERALS, read: super::cuda_gdb::read },
     Producer { name: "kernel log", literals: super::kernel_log::LITERALS, read: super::kernel_log::read },
     Producer { name: "compiler", literals: super::compile::LITERALS, read: super::compile::read },
     Producer { name: "signal", literals: super::signal::LITERALS, read: super::signal::read },
+    Producer { name: "unknown", literals: super::unknown::LITERALS, read: super::unknown::read },
 ];
