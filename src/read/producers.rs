@@ -18,6 +18,7 @@ pub struct Producer {
 /// Every producer, in the order in which a line is offered to them. At most 64.
 #[rustfmt::skip]
 pub static PRODUCERS: &[Producer] = &[
+    Producer { name: "sanitizer", literals: super::sanitizer::LITERALS, read: super::sanitizer::read },
     Producer { name: "python traceback", literals: super::traceback::LITERALS, read: super::traceback::read },
     Producer { name: "process group", literals: super::process_group::LITERALS, read: super::process_group::read },
     Producer { name: "nccl", literals: super::nccl::LITERALS, read: super::nccl::read },
@@ -29,7 +30,6 @@ pub static PRODUCERS: &[Producer] = &[
     Producer { name: "gpu capability", literals: super::capability::LITERALS, read: super::capability::read },
     Producer { name: "other vendors", literals: super::rocm::LITERALS, read: super::rocm::read },
     Producer { name: "cuda status", literals: super::cuda_status::LITERALS, read: super::cuda_status::read },
-    Producer { name: "sanitizer", literals: super::sanitizer::LITERALS, read: super::sanitizer::read },
     Producer { name: "kernel log", literals: super::kernel_log::LITERALS, read: super::kernel_log::read },
     Producer { name: "compiler", literals: super::compile::LITERALS, read: super::compile::read },
     Producer { name: "signal", literals: super::signal::LITERALS, read: super::signal::read },
