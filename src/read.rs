@@ -4,9 +4,11 @@
 //! not be understood. A prefilter (one multi-pattern pass) picks the lines that deserve a parser; those lines lose their
 //! prefixes and go to the producers whose literals they hold. It leaves alone what an event means for the incident.
 
+pub mod environment;
 pub mod event;
 pub mod exception;
 pub mod kernel_log;
+pub mod launcher;
 pub mod lines;
 pub mod nccl;
 pub mod prefilter;

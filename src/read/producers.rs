@@ -3,7 +3,7 @@
 //! In: nothing. Out: [`PRODUCERS`]. Adding a producer is one file and one row here.
 
 use super::lines::{Cx, Line, Taken};
-use super::{exception, kernel_log, nccl, process_group, signal, traceback};
+use super::{environment, exception, kernel_log, launcher, nccl, process_group, signal, traceback};
 
 /// A reader of one producer's lines.
 #[derive(Debug)]
@@ -18,8 +18,10 @@ pub struct Producer {
 
 /// Every producer, in the order in which a line is offered to them. At most 64.
 pub static PRODUCERS: &[Producer] = &[
+    Producer { name: "environment", literals: environment::LITERALS, read: environment::read },
     Producer { name: "kernel log", literals: kernel_log::LITERALS, read: kernel_log::read },
     Producer { name: "python traceback", literals: traceback::LITERALS, read: traceback::read },
+    Producer { name: "launcher", literals: launcher::LITERALS, read: launcher::read },
     Producer { name: "signal", literals: signal::LITERALS, read: signal::read },
     Producer { name: "process group", literals: process_group::LITERALS, read: process_group::read },
     Producer { name: "nccl", literals: nccl::LITERALS, read: nccl::read },
