@@ -3,6 +3,7 @@
 //! In: nothing. Out: [`PRODUCERS`]. Adding a producer is one file and one row here.
 
 use super::lines::{Cx, Line, Taken};
+use super::{environment, exception, kernel_log, launcher, nccl, process_group, signal, traceback};
 
 /// A reader of one producer's lines.
 #[derive(Debug)]
@@ -36,4 +37,12 @@ pub static PRODUCERS: &[Producer] = &[
     Producer { name: "compiler", literals: super::compile::LITERALS, read: super::compile::read },
     Producer { name: "signal", literals: super::signal::LITERALS, read: super::signal::read },
     Producer { name: "unknown", literals: super::unknown::LITERALS, read: super::unknown::read },
+    Producer { name: "environment", literals: environment::LITERALS, read: environment::read },
+    Producer { name: "kernel log", literals: kernel_log::LITERALS, read: kernel_log::read },
+    Producer { name: "python traceback", literals: traceback::LITERALS, read: traceback::read },
+    Producer { name: "launcher", literals: launcher::LITERALS, read: launcher::read },
+    Producer { name: "signal", literals: signal::LITERALS, read: signal::read },
+    Producer { name: "process group", literals: process_group::LITERALS, read: process_group::read },
+    Producer { name: "nccl", literals: nccl::LITERALS, read: nccl::read },
+    Producer { name: "python exception", literals: exception::LITERALS, read: exception::read },
 ];

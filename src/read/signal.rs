@@ -91,9 +91,12 @@ fn is_report_of_another(body: &str) -> bool {
             "SIGTERM handler",
             "died with <Signals",
             "exitcode:",
+            "exited on signal",
+            "KILLED BY SIGNAL",
         ]
         .iter()
         .any(|word| body.contains(word))
+        || body.contains(" terminated with signal") && !body.contains("rogram terminated")
 }
 
 #[cfg(test)]

@@ -116,7 +116,7 @@ fn split_address(text: &str) -> Option<u64> {
     match rest.strip_prefix('_') {
         Some(low) => {
             let (low, _) = hex(low)?;
-            (high <= u64::from(u32::MAX) && low <= u64::from(u32::MAX)).then(|| (high << 32) | low)
+            (high <= u64::from(u32::MAX) && low <= u64::from(u32::MAX)).then_some((high << 32) | low)
         }
         None => Some(high),
     }

@@ -77,7 +77,7 @@ fn debugger(body: &str) -> Option<FatalSignal> {
         });
     }
     let rest = after(body, "received signal ")
-        .or_else(|| after(body, "terminated with signal "))
+        .or_else(|| after(body, "rogram terminated with signal "))
         .or_else(|| after(body, "stop reason = signal "))?;
     let named = rest.trim_start();
     if named.starts_with("CUDA") {

@@ -151,6 +151,8 @@ fn reports_of_launchers_and_lists_of_causes_make_no_signal() {
         "  traceback : Signal 11 (SIGSEGV) received by PID 706\n",
         "W1129 19:42:18.405000 693 torch/x/api.py:1012] Sending process 705 closing signal SIGTERM\n",
         "(3) The worker is crashed unexpectedly due to SIGSEGV or other unexpected errors. (2) ray stop --force is called.\n",
+        "torch.multiprocessing.spawn.ProcessExitedException: process 0 terminated with signal SIGSEGV\n",
+        "mpirun noticed that process rank 3 with PID 77 on node gpu1 exited on signal 11 (Segmentation fault).\n",
         "CUDA error: an illegal instruction was encountered\n",
         "SIGMOID activation signal 3 of 11\n",
     ] {

@@ -1,0 +1,107 @@
+//! Launchers and schedulers: how processes ended, which were ended as clean-up, and the command that started the job.
+//!
+//! In: a line of torchrun, DeepSpeed, MPI, Slurm, Ray, docker, Kubernetes, Python's multiprocessing or a shell. Out:
+//! [`Data::Exit`], [`Data::Cleanup`], [`Data::Command`]. It does not say whose end was the first.
+
+pub mod command;
+mod elastic;
+mod status;
+
+use super::event::{Cleanup, Data, ExitReporter, ProcessExit};
+use super::lines::{Cx, Line, Taken};
+use super::scan::{after, has_any_case, small, small_after};
+use crate::tables::signals;
+
+/// Strings of which one stands in every line that this reader wants.
+pub const LITERALS: &[&str] = &[
+    "xit",
+    "XIT CODE",
+    "ignal",
+    "Killing subprocess",
+    "died with",
+    "eturn code",
+    "return code",
+    "rrorcode",
+    "srun:",
+    "slurmstepd",
+    "CANCELLED",
+    "SIGTERM",
+    "erminat",
+    "KILLED BY",
+    "$ ",
+    "+ python",
+    "+ torchrun",
+    "torchrun ",
+    "CUDA_LAUNCH_BLOCKING",
+    "python3 ",
+    "python -",
+];
+
+/// Reads a launcher's line.
+pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
+    if let Some(command) = command::command(line.body()) {
+        cx.push(line, Data::Command(command));
+        return Taken::Part;
+    }
+    if elastic::read(line, cx) {
+        return Taken::Whole;
+    }
+    if let Some(cleanup) = cleanup(line.body()) {
+        cx.push(line, Data::Cleanup(cleanup));
+        return Taken::Whole;
+    }
+    match status::exit(line.body()) {
+        Some(exit) => {
+            cx.push(line, Data::Exit(exit));
+            Taken::Part
+        }
+        None => Taken::No,
+    }
+}
+
+/// An exit without fields, to fill.
+fn exit(reporter: ExitReporter) -> ProcessExit {
+    ProcessExit {
+        reporter,
+        rank: None,
+        local_rank: None,
+        pid: None,
+        host: None,
+        code: None,
+        signal: None,
+        time: None,
+    }
+}
+
+/// A launcher that ends a process, or was told to stop itself.
+fn cleanup(body: &str) -> Option<Cleanup> {
+    if let Some(rest) = after(body, "Sending process ") {
+        let signal = signals::name_in(rest).map(|signal| signal.number);
+        return Some(Cleanup { pid: small(rest).map(|(pid, _)| pid), signal, told_to_stop: false });
+    }
+    if let Some(rest) = after(body, "Unable to shutdown process ") {
+        return Some(Cleanup { pid: small(rest).map(|(pid, _)| pid), signal: Some(9), told_to_stop: false });
+    }
+    if let Some(rest) = after(body, "Killing subprocess ") {
+        return Some(Cleanup { pid: small(rest).map(|(pid, _)| pid), signal: Some(9), told_to_stop: false });
+    }
+    let told = body.contains("death signal")
+        || body.contains("SignalException") && body.contains("got signal")
+        || body.contains("CANCELLED AT")
+        || body.contains("SIGTERM")
+            && ["received", "caught", "got "].iter().any(|word| has_any_case(body, word))
+            && !body.contains("handler")
+            && !body.contains("received by PID");
+    if !told {
+        return has_any_case(body, "job step aborted")
+            .then(|| Cleanup { signal: Some(15), ..Cleanup::default() });
+    }
+    let number = small_after(body, "eceived ")
+        .or_else(|| small_after(body, "got signal"))
+        .or_else(|| signals::name_in(body).map(|signal| signal.number));
+    let pid = small_after(body, "Process ").or_else(|| small_after(body, "pid"));
+    Some(Cleanup { pid, signal: number.or(Some(15)), told_to_stop: true })
+}
+
+#[cfg(test)]
+mod tests;

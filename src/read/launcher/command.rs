@@ -1,0 +1,126 @@
+//! Command lines that stand in a log: after a prompt, as `set -x` prints them, or pasted with their settings.
+//!
+//! In: a line. Out: a [`Command`]: words and the `NAME=VALUE` settings before the program. Advice that quotes a switch
+//! (`consider passing CUDA_LAUNCH_BLOCKING=1`) is no command.
+
+use super::super::event::Command;
+use super::super::scan::clip;
+
+/// Longest command that is split.
+const COMMAND_LIMIT_BYTES: usize = 8_192;
+/// Programs that start jobs.
+const PROGRAMS: [&str; 20] = [
+    "python",
+    "python3",
+    "torchrun",
+    "accelerate",
+    "deepspeed",
+    "mpirun",
+    "mpiexec",
+    "srun",
+    "compute-sanitizer",
+    "cuda-memcheck",
+    "cuda-gdb",
+    "bash",
+    "sh",
+    "env",
+    "docker",
+    "vllm",
+    "llama-server",
+    "nsys",
+    "ncu",
+    "ray",
+];
+
+/// The command of a line.
+#[must_use]
+pub fn command(body: &str) -> Option<Command> {
+    let text = clip(body.trim(), COMMAND_LIMIT_BYTES);
+    let (prompted, text) = match prompt(text) {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    if text.is_empty() {
+        return None;
+    }
+    let text = text.trim_end_matches('\\').trim();
+    let words = shlex::split(text).unwrap_or_else(|| text.split_whitespace().map(str::to_owned).collect());
+    let mut words = words.into_iter().peekable();
+    let mut environment = Vec::new();
+    while let Some(word) = words.peek() {
+        if matches!(word.as_str(), "env" | "export" | "sudo" | "time" | "nohup") {
+            words.next();
+            continue;
+        }
+        let Some((name, value)) = setting(word) else { break };
+        environment.push((name, value));
+        words.next();
+    }
+    let words: Vec<String> = words.collect();
+    let program = words.first().map_or("", String::as_str);
+    let program = program.rsplit('/').next().unwrap_or(program);
+    let known = PROGRAMS.contains(&program) || program.starts_with("python") || is_script(program);
+    let accepted = if prompted {
+        known
+            || program.starts_with("./")
+            || words.first().is_some_and(|word| word.contains('/'))
+            || !environment.is_empty()
+            || plausible(program)
+    } else {
+        known && (!environment.is_empty() || runs_something(program, &words))
+    };
+    let exported = words.is_empty() && !environment.is_empty() && (prompted || text.starts_with("export "));
+    (accepted && !words.is_empty() || exported).then_some(Command { words, environment })
+}
+
+/// The text after a prompt: `$ `, `+ ` of `set -x`, `user@host:~/x$ `, `(base) root@x:/# `.
+fn prompt(text: &str) -> Option<&str> {
+    if let Some(rest) = text.strip_prefix("$ ") {
+        return Some(rest.trim());
+    }
+    if text.starts_with('+') {
+        let rest = text.trim_start_matches('+').strip_prefix(' ')?.trim();
+        return rest.starts_with(|next: char| next.is_ascii_alphabetic() || next == '/').then_some(rest);
+    }
+    let (head, rest) = text.split_once("$ ").or_else(|| text.split_once("# "))?;
+    let shellish = head.contains('@') && head.contains(':')
+        || head.ends_with('~')
+        || head.ends_with(']') && head.starts_with('[');
+    let short = head.len() <= 96 && head.split(' ').count() <= 3 && !head.contains("  ");
+    (shellish && short).then_some(rest.trim())
+}
+
+/// `NAME=VALUE` with a name in capitals.
+fn setting(word: &str) -> Option<(String, String)> {
+    let (name, value) = word.split_once('=')?;
+    let capital = name.as_bytes().first().is_some_and(|first| first.is_ascii_uppercase() || *first == b'_');
+    let rest = name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+    (capital && rest && name.len() >= 2).then(|| (name.to_owned(), value.to_owned()))
+}
+
+fn is_script(program: &str) -> bool {
+    program.ends_with(".sh") || program.ends_with(".py")
+}
+
+/// A word that looks like a program rather than prose or mathematics.
+fn plausible(program: &str) -> bool {
+    program.len() >= 2
+        && program.len() <= 64
+        && program.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        && program.as_bytes().first().is_some_and(u8::is_ascii_lowercase)
+}
+
+/// Without a prompt the words themselves must show that something is run: `python3 train.py`, `torchrun --nproc-per-node 2 x.py`.
+fn runs_something(program: &str, words: &[String]) -> bool {
+    let Some(second) = words.get(1) else { return false };
+    let scripted = words.iter().skip(1).take(40).any(|word| word.ends_with(".py") || word.ends_with(".sh"));
+    let flagged = second.starts_with('-') && second.len() > 1;
+    match program {
+        "bash" | "sh" | "env" | "ray" | "docker" => scripted && flagged,
+        "python" | "python3" => {
+            scripted && (flagged || second.ends_with(".py")) || second == "-m" && words.len() > 2
+        }
+        _ if program.starts_with("python") => scripted,
+        _ => flagged || scripted,
+    }
+}
