@@ -67,7 +67,8 @@ fn main() -> io::Result<()> {
 }
 
 fn write_literals(path: &Path) -> io::Result<()> {
-    fs::write(path, literals().iter().flat_map(|literal| [literal, "\n"]).collect::<String>())
+    let lines = literals().iter().map(|literal| format!("{}\n", literal.trim_end_matches('\n')));
+    fs::write(path, lines.collect::<String>())
 }
 
 fn run(log: &Path) -> io::Result<()> {
