@@ -134,6 +134,9 @@ mod tests {
                 .unwrap();
         assert_eq!((launch.kernel.as_deref(), launch.pc), (Some("ns::run<int>"), Some(0x7f00)));
         assert_eq!(launch.place.unwrap().file, "a.cu");
+        let frame = "#0  fill_rows<<<(70000,1,1),(256,1,1)>>> () at /src/crash.cu:5";
+        let (launch, _) = read_lines(&[frame]).unwrap();
+        assert_eq!((launch.kernel.as_deref(), launch.grid), (Some("fill_rows"), Some([70_000, 1, 1])));
         let (launch, _) = read_lines(&["#1  0x00007f10 in ns::run<int><<<(1,1,1),(32,1,1)>>> ()"]).unwrap();
         assert_eq!((launch.kernel.as_deref(), launch.block_dim), (Some("ns::run<int>"), Some([32, 1, 1])));
     }

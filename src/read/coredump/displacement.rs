@@ -127,7 +127,8 @@ pub fn unwrapped(address: u64, pointer: u64, element_bytes: u32) -> Option<u64> 
 fn agreements(index: u64, scalars: &[(u16, u64)], block: Option<[u64; 3]>) -> Vec<Agreement> {
     let Some(block) = block else { return Vec::new() };
     let mut found = Vec::new();
-    for (stride_argument, stride) in scalars.iter().filter(|(_, stride)| *stride > 1) {
+    // A stride that fits no int32 can't be a factor of a 32-bit index.
+    for (stride_argument, stride) in scalars.iter().filter(|(_, stride)| (2..1 << 31).contains(stride)) {
         let (row, column) = (index / stride, index % stride);
         let known = row_is(row, *stride_argument, scalars, block);
         found.extend(known.map(|row_is| Agreement {
