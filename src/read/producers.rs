@@ -3,7 +3,6 @@
 //! In: nothing. Out: [`PRODUCERS`]. Adding a producer is one file and one row here.
 
 use super::lines::{Cx, Line, Taken};
-use super::{environment, exception, kernel_log, launcher, nccl, process_group, signal, traceback};
 
 /// A reader of one producer's lines.
 #[derive(Debug)]
@@ -31,18 +30,11 @@ pub static PRODUCERS: &[Producer] = &[
     Producer { name: "gpu capability", literals: super::capability::LITERALS, read: super::capability::read },
     Producer { name: "other vendors", literals: super::rocm::LITERALS, read: super::rocm::read },
     Producer { name: "cuda status", literals: super::cuda_status::LITERALS, read: super::cuda_status::read },
-    Producer { name: "sanitizer", literals: super::sanitizer::LITERALS, read: super::sanitizer::read },
     Producer { name: "cuda-gdb", literals: super::cuda_gdb::LITERALS, read: super::cuda_gdb::read },
     Producer { name: "kernel log", literals: super::kernel_log::LITERALS, read: super::kernel_log::read },
     Producer { name: "compiler", literals: super::compile::LITERALS, read: super::compile::read },
     Producer { name: "signal", literals: super::signal::LITERALS, read: super::signal::read },
+    Producer { name: "environment", literals: super::environment::LITERALS, read: super::environment::read },
+    Producer { name: "launcher", literals: super::launcher::LITERALS, read: super::launcher::read },
     Producer { name: "unknown", literals: super::unknown::LITERALS, read: super::unknown::read },
-    Producer { name: "environment", literals: environment::LITERALS, read: environment::read },
-    Producer { name: "kernel log", literals: kernel_log::LITERALS, read: kernel_log::read },
-    Producer { name: "python traceback", literals: traceback::LITERALS, read: traceback::read },
-    Producer { name: "launcher", literals: launcher::LITERALS, read: launcher::read },
-    Producer { name: "signal", literals: signal::LITERALS, read: signal::read },
-    Producer { name: "process group", literals: process_group::LITERALS, read: process_group::read },
-    Producer { name: "nccl", literals: nccl::LITERALS, read: nccl::read },
-    Producer { name: "python exception", literals: exception::LITERALS, read: exception::read },
 ];
