@@ -183,7 +183,7 @@ fn from_status(case: &Case, root: &Failure) -> Option<Notice> {
         statuses(case, root).find(|(_, _, status)| status.reported_from.is_some() || status.api.is_some())?;
     let place = status.reported_from.clone().unwrap_or_default();
     let Place { file, line, function } = place;
-    let sync = status.api.as_deref().and_then(sync_point);
+    let sync = status.api.as_deref().and_then(sync_why);
     Some(Notice {
         rank: event.origin.rank,
         file: Some(file).filter(|file| !file.is_empty()),
@@ -191,9 +191,20 @@ fn from_status(case: &Case, root: &Failure) -> Option<Notice> {
         function,
         call: status.api.as_deref().map(call_name),
         is_sync_point: status.api.as_ref().map(|_| sync.is_some()),
-        sync_why: sync.map(|sync| sync.why),
+        sync_why: sync,
         evidence: vec![id],
     })
+}
+
+/// Why a call or operation notices earlier errors: by the table, else by the word for waiting, copying, freeing or asking
+/// in a phrase such as "polling for event status".
+fn sync_why(api: &str) -> Option<&'static str> {
+    if let Some(point) = sync_point(api) {
+        return Some(point.why);
+    }
+    let lower = api.to_ascii_lowercase();
+    let words = ["synchron", "event", "memcpy", "copy", "to_device", "free", "alloc", "destroy", "unload", "query", "polling"];
+    words.iter().any(|word| lower.contains(word)).then_some("waits for, copies after or asks about earlier work of the GPU")
 }
 
 fn call_name(api: &str) -> String {
@@ -264,6 +275,9 @@ pub fn asynchronous(case: &Case, root: &Failure, notice: Option<&Notice>) -> Opt
     if blocking_is_on(case) {
         return Some(false);
     }
+    if notice.is_none() && stated_by_a_tool(case) {
+        return Some(false);
+    }
     if notice.is_some_and(|notice| notice.is_sync_point == Some(true)) || advice(Advice::MayBeAsynchronous) {
         return Some(true);
     }
@@ -279,6 +293,17 @@ pub fn asynchronous(case: &Case, root: &Failure, notice: Option<&Notice>) -> Opt
     None
 }
 
+/// Whether a sanitizer, a debugger or a dump caught the fault itself: its place is the place.
+fn stated_by_a_tool(case: &Case) -> bool {
+    case.pick(|data| match data {
+        Data::Sanitizer(record) => record.kernel.is_some().then_some(()),
+        Data::FaultingLaunch(launch) => (launch.kernel.is_some() || launch.pc.is_some()).then_some(()),
+        _ => None,
+    })
+    .next()
+    .is_some()
+}
+
 /// Failures that come out where they happen.
 fn at_once(class: FailureClass) -> Option<bool> {
     match class {
@@ -288,7 +313,10 @@ fn at_once(class: FailureClass) -> Option<bool> {
         | FailureClass::CompileError
         | FailureClass::PythonError
         | FailureClass::Segfault
-        | FailureClass::GraphCapture => Some(false),
+        | FailureClass::GraphCapture
+        | FailureClass::Race
+        | FailureClass::UninitializedRead
+        | FailureClass::BarrierError => Some(false),
         _ => None,
     }
 }
