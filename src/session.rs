@@ -118,6 +118,8 @@ impl Session {
         } else if input.kind == InputKind::UnknownBinary {
             self.case
                 .note("warning", format!("{}: is no text and no known format; it was not read", input.path));
+        } else if input.kind == InputKind::Report {
+            self.case.note("info", format!("{}: is a saved report of this tool and no evidence", input.path));
         } else if read.unread {
             self.case.note("info", format!("{}: recognised, and not needed for a verdict", input.path));
         }

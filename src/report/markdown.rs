@@ -83,6 +83,7 @@ pub fn render(report: &Report) -> String {
     for diagnostic in &report.diagnostics {
         out.push_str(&format!("- {}: {}\n", diagnostic.severity, inline(&diagnostic.message)));
     }
+    out.push_str(&format!("\nreport by {} {} ({})\n", report.tool.name, report.tool.version, report.schema));
     out
 }
 

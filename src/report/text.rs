@@ -31,6 +31,8 @@ pub fn render(report: &Report, paint: Paint) -> String {
     next(&mut out, report, paint);
     mitigations(&mut out, report, paint);
     inputs(&mut out, report, paint);
+    // The mark by which a saved report is told from a log when its folder is read again.
+    out.push_str(&format!("\nreport by {} {} ({})\n", report.tool.name, report.tool.version, report.schema));
     out
 }
 

@@ -48,6 +48,8 @@ pub enum InputKind {
     Dcgm,
     /// A model's `config.json`.
     ModelConfig,
+    /// A report of this tool, saved beside the logs that it is about.
+    Report,
     /// A program's source.
     SourceCode,
     /// Bytes that are no text and no format that is read here.

@@ -78,6 +78,10 @@ struct Rule {
 /// The first rule that holds decides. Forms that other forms may quote stand last.
 const RULES: &[Rule] = &[
     Rule {
+        kind: InputKind::Report,
+        holds: |p| p.has("\nreport by warpfault ") || p.is_json() && p.has("\"warpfault/report/"),
+    },
+    Rule {
         kind: InputKind::SanitizerXml,
         holds: |p| p.head.starts_with('<') && p.has("<ComputeSanitizerOutput"),
     },

@@ -83,12 +83,19 @@ fn entries(folder: &Path, hidden: &mut usize) -> std::io::Result<Vec<std::ffi::O
         let name = entry.file_name();
         if name.as_encoded_bytes().starts_with(b".") {
             *hidden += 1;
-        } else {
+        } else if !is_documentation(name.as_encoded_bytes()) {
             names.push(name);
         }
     }
     names.sort_by(|a, b| by_name(a.as_encoded_bytes(), b.as_encoded_bytes()));
     Ok(names)
+}
+
+/// Notes about an incident quote its logs; read as logs they would count as a second witness. Named on their own they
+/// are read.
+fn is_documentation(name: &[u8]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    lower.ends_with(b".md") || lower.starts_with(b"readme")
 }
 
 /// Orders names so that `rank_2` stands before `rank_10`; names that differ in leading zeros only, by their bytes.

@@ -161,6 +161,7 @@ fn lines_that_speak(case: &Case) -> HashSet<(u32, u64)> {
                     | Data::Signal(_)
                     | Data::DriverFault(_)
                     | Data::OomKill(_)
+                    | Data::Xid(_)
                     | Data::Exit(_)
             )
         })

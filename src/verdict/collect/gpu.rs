@@ -220,11 +220,13 @@ pub fn refused(_: &LaunchRefused) -> Claim {
 
 /// An Xid.
 pub fn xid(xid: &Xid) -> Option<Claim> {
-    let (class, weight, cause) = match xid.xid {
-        13 => (xid13_class(xid)?, Weight::Exit, None),
+    // Aftermath that names its own root counts as that one.
+    let number = xid.caused_by.filter(|_| matches!(xid.xid, 43 | 45)).unwrap_or(xid.xid);
+    let (class, weight, cause) = match number {
+        13 if xid.xid == 13 => (xid13_class(xid)?, Weight::Exit, None),
         31 => (FailureClass::IllegalAddress, Weight::Exit, None),
         // Aftermath and information about another Xid, corrected errors: they say nothing about what failed.
-        43 | 45 | 63 | 92 | 121 | 154 => return None,
+        13 | 43 | 45 | 63 | 92 | 121 | 154 => return None,
         48 | 64 | 94 | 95 | 140 | 156 | 157 | 171 | 172 => {
             (FailureClass::Hardware, Weight::Direct, Some(CauseKind::Ecc))
         }
@@ -237,7 +239,7 @@ pub fn xid(xid: &Xid) -> Option<Claim> {
     };
     Some(
         Claim::new(class, weight, "the kernel driver reports it")
-            .code("xid", Some(i64::from(xid.xid)), None)
+            .code("xid", Some(i64::from(number)), None)
             .cause(cause),
     )
 }

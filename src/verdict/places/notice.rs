@@ -203,8 +203,23 @@ fn sync_why(api: &str) -> Option<&'static str> {
         return Some(point.why);
     }
     let lower = api.to_ascii_lowercase();
-    let words = ["synchron", "event", "memcpy", "copy", "to_device", "free", "alloc", "destroy", "unload", "query", "polling"];
-    words.iter().any(|word| lower.contains(word)).then_some("waits for, copies after or asks about earlier work of the GPU")
+    let words = [
+        "synchron",
+        "event",
+        "memcpy",
+        "copy",
+        "to_device",
+        "free",
+        "alloc",
+        "destroy",
+        "unload",
+        "query",
+        "polling",
+    ];
+    words
+        .iter()
+        .any(|word| lower.contains(word))
+        .then_some("waits for, copies after or asks about earlier work of the GPU")
 }
 
 fn call_name(api: &str) -> String {
