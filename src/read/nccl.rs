@@ -23,8 +23,7 @@ pub const LITERALS: &[&str] = &[
     "ailure",
     "<warn>",
     "Duplicate GPU",
-    "collective mismatch",
-    "ismatched collective",
+    "collective",
 ];
 
 /// Reads a line of NCCL or of one of its callers.

@@ -17,7 +17,6 @@ pub const LITERALS: &[&str] = &[
     "atchdog",
     "WorkNCCL(",
     "ast completed",
-    "ast enqueued",
     "eartbeat",
     "collective",
     "imed out",
@@ -30,7 +29,6 @@ pub const LITERALS: &[&str] = &[
     "oordination",
     "subset of ranks",
     "issing ranks",
-    "SymmetricMemory",
     "timeout after",
 ];
 

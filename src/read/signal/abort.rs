@@ -5,7 +5,7 @@
 
 use super::super::event::{Abort, AbortReason, Data, Place, Severity};
 use super::super::lines::{Cx, Line};
-use super::super::prefix::source_place;
+use super::super::prefix::{self, source_place};
 use super::super::scan::{after, before, between, clip, small};
 
 /// Lines under `terminate called` that may hold its `what():`.
@@ -19,7 +19,16 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> bool {
     let found =
         terminate(line, cx).or_else(|| heap(body)).or_else(|| runtime(body)).or_else(|| assertion(line));
     let Some(abort) = found else { return false };
+    let mut origin = line.origin.clone();
+    if origin.rank.is_none()
+        && let Some(what) = &abort.what
+    {
+        prefix::group_tag(what, &mut origin);
+    }
     cx.push(line, Data::Abort(abort));
+    if let Some(event) = cx.last_event() {
+        event.origin = origin;
+    }
     true
 }
 

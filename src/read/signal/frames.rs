@@ -3,7 +3,7 @@
 //! In: a line and the ones under it. Out: frames, innermost first. It leaves choosing the frame that matters to `verdict`.
 
 use super::super::event::{NativeFrame, NativeFrames, Place};
-use super::super::lines::{Cx, Line};
+use super::super::lines::{Cx, Line, Stream};
 use super::super::scan::{after, clip, digits, hex, small};
 
 /// Lines that a stack may cover.
@@ -41,7 +41,9 @@ pub fn block(line: &Line<'_>, cx: &mut Cx<'_>) -> Option<(NativeFrames, u32)> {
 pub fn under(line: &Line<'_>, cx: &mut Cx<'_>) -> (Vec<NativeFrame>, u32) {
     let mut frames = Vec::new();
     let (mut last, mut gap) = (line.number, 0);
-    let following: Vec<Line<'_>> = cx.after_in_stream(line, WINDOW).take(FRAME_LIMIT * 4).collect();
+    // A tag stands on the first line of a message only where the process, not its launcher, wrote it.
+    let ours = |next: &Line<'_>| next.stream() == line.stream() || next.stream() == Stream::BARE;
+    let following: Vec<Line<'_>> = cx.after(line).take(WINDOW).filter(ours).take(FRAME_LIMIT * 4).collect();
     for next in &following {
         let text = next.body().trim();
         if let Some(found) = frame(text) {

@@ -213,6 +213,9 @@ fn torch_stacks_know_who_raised_them() {
     assert_eq!(found.frames[0].library.as_deref(), Some("/x/libc10.so"));
     assert_eq!(found.frames[1].function, None);
     let collective = "[rank0]:[E1129 19:42:45.3 ProcessGroupNCCL.cpp:733] Stack trace of the failed collective: \n#0 all_reduce from /x/distributed_c10d.py:3068\n#1 <module> from /home/user/nccl_cases.py:16\n";
+    let event =
+        events(collective).into_iter().find(|event| matches!(event.data, Data::NativeFrames(_))).unwrap();
+    assert_eq!((event.origin.rank, event.span.line, event.span.lines), (Some(0), 1, 3));
     let found = &stacks(collective)[0];
     assert_eq!(found.frames[1].place.as_ref().unwrap().line, Some(16));
     assert_eq!(found.frames[0].function.as_deref(), Some("all_reduce"));
