@@ -31,13 +31,15 @@ fn main() -> Result<(), Failure> {
         std::fs::write(folder.join(format!("nccl_trace_rank_{rank}")), dump)?;
     }
     let before_kib = peak_kib();
+    let before_cpu = cpu_seconds();
     let begin = Instant::now();
     let found = analyse(&folder, ranks)?;
     let seconds = begin.elapsed().as_secs_f64();
+    let cpu = cpu_seconds() - before_cpu;
     let mib = bytes >> 20;
     writeln!(
         std::io::stdout(),
-        "{ranks} ranks of {entries} entries, {mib} MiB, {} threads: {seconds:.2} s, peak {} MiB ({} MiB before)\n{found}",
+        "{ranks} ranks of {entries} entries, {mib} MiB, {} threads: {seconds:.2} s, {cpu:.2} s of CPU, peak {} MiB ({} MiB before)\n{found}",
         rayon::current_num_threads(),
         peak_kib() >> 10,
         before_kib >> 10,
@@ -73,6 +75,14 @@ fn analyse(folder: &Path, ranks: u32) -> Result<String, Failure> {
         .findings
         .first()
         .map_or_else(|| "nothing".to_owned(), warpfault::case::collectives::Finding::summary))
+}
+
+/// Processor time of all threads of this process so far, at the usual 100 ticks a second; 0 where the system doesn't say.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>()
+        / 100.0
 }
 
 /// Peak resident memory of this process in KiB; 0 where the system doesn't say.
