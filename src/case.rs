@@ -10,7 +10,11 @@ pub use evidence::{Derived, Evidence, EvidenceId, Fact, Provenance};
 
 use crate::read::coredump::DumpSummary;
 use crate::read::event::{Data, Event, InputId};
+use crate::read::flight_recorder::FlightDump;
+use crate::read::nccl_ras::RasAnswer;
 use crate::source::InputKind;
+
+use collectives::{Matched, Matcher};
 
 /// What is known about an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +38,8 @@ pub struct Case {
     evidence: Vec<Evidence>,
     notes: Vec<Note>,
     dumps: Vec<(EvidenceId, Box<DumpSummary>)>,
+    matcher: Matcher,
+    matched: Matched,
 }
 
 /// A sentence about what the tool could not use.
@@ -55,7 +61,29 @@ impl Case {
 
     /// Adds an event as evidence of its own span.
     pub fn add_event(&mut self, event: Event) -> EvidenceId {
+        self.matcher.add_event(&event);
         self.push(Provenance::Span(event.span), Fact::Event(Box::new(event)))
+    }
+
+    /// Takes a rank's dump into the comparison; the dump itself may be dropped.
+    pub fn compare_dump(&mut self, rank: u32, dump: &FlightDump) {
+        self.matcher.add_dump(rank, dump);
+    }
+
+    /// Takes a RAS answer into the comparison.
+    pub fn compare_ras(&mut self, answer: &RasAnswer) {
+        self.matcher.add_ras(answer);
+    }
+
+    /// Compares collectives across ranks, after the last evidence of a batch.
+    pub fn match_collectives(&mut self) {
+        self.matched = self.matcher.clone().finish();
+    }
+
+    /// What the comparison found.
+    #[must_use]
+    pub fn matched(&self) -> &Matched {
+        &self.matched
     }
 
     /// Adds what follows from other evidence.

@@ -101,6 +101,7 @@ impl Session {
         for (input, read) in loaded.inputs.into_iter().zip(read) {
             self.take_input(input, read);
         }
+        self.case.match_collectives();
     }
 
     fn take_input(&mut self, mut input: source::Input, read: InputReading) {
@@ -134,9 +135,20 @@ impl Session {
             first = first.or(Some(evidence));
         }
         for artifact in read.artifacts {
-            match (artifact, first) {
-                (Artifact::Dump(dump), Some(evidence)) => self.case.attach_dump(evidence, dump),
-                (Artifact::Dump(_), None) => {}
+            match artifact {
+                Artifact::Dump(dump) => {
+                    if let Some(evidence) = first {
+                        self.case.attach_dump(evidence, dump);
+                    }
+                }
+                Artifact::Flight(dump) => match input.hint.rank.or(dump.rank) {
+                    Some(rank) => self.case.compare_dump(rank, &dump),
+                    None => self.case.note(
+                        "warning",
+                        format!("{}: neither name nor content tells the rank; put the rank at the end of the file name", input.path),
+                    ),
+                },
+                Artifact::Ras(answer) => self.case.compare_ras(&answer),
             }
         }
         self.inputs.push(input);

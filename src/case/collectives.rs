@@ -27,7 +27,7 @@ pub use finding::{
 };
 
 /// Gathers what each rank did, then compares. Dumps may be dropped once they are added.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Matcher {
     table: table::Table,
     log: log::Statuses,

@@ -201,6 +201,10 @@ pub enum Data {
     Unknown(UnknownFailure),
     /// A site's own signature matched.
     Signature(SignatureMatch),
+    /// A rank's flight-recorder dump.
+    FlightDump(FlightDumpSummary),
+    /// An answer of NCCL's RAS subsystem.
+    Ras(RasSummary),
 }
 
 /// Who relays a status that it didn't cause.
@@ -987,6 +991,30 @@ pub struct LaunchRefused {
     pub required: Option<u64>,
     /// Allowed.
     pub limit: Option<u64>,
+}
+
+/// What a rank's flight-recorder dump says in short.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FlightDumpSummary {
+    /// Rank that wrote it.
+    pub rank: Option<u32>,
+    /// Entries in it.
+    pub entries: u64,
+    /// Process groups in it.
+    pub groups: u64,
+    /// Format version.
+    pub version: Option<String>,
+}
+
+/// What a RAS answer says in short.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RasSummary {
+    /// NCCL version.
+    pub nccl_version: Option<String>,
+    /// Communicators.
+    pub communicators: u64,
+    /// Verdict words of the answer (`MISMATCH`, `INCOMPLETE`).
+    pub verdicts: Vec<String>,
 }
 
 /// A line that says that something failed.

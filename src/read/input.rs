@@ -4,15 +4,21 @@
 //! opening files to `source` and meaning to `verdict`.
 
 use super::coredump::{self, DumpSummary};
-use super::event::{Data, Event, InputId, Origin, Span};
+use super::event::{Data, Event, FlightDumpSummary, InputId, Origin, RasSummary, Span};
+use super::flight_recorder::{self, FlightDump};
+use super::nccl_ras::{self, RasAnswer};
 use super::{Reading, read_text, shapes};
 use crate::source::InputKind;
 
 /// What a file that is no text holds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub enum Artifact {
     /// A CUDA core dump.
     Dump(Box<DumpSummary>),
+    /// A flight-recorder dump.
+    Flight(FlightDump),
+    /// A RAS answer.
+    Ras(RasAnswer),
 }
 
 /// What the readers made of one input.
@@ -31,6 +37,8 @@ pub struct InputReading {
 pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8]) -> InputReading {
     match kind {
         InputKind::CoreDump => dump(input, bytes),
+        InputKind::FlightRecorder => flight(input, bytes),
+        InputKind::NcclRas => ras(input, bytes),
         kind if kind.is_line_text() => {
             InputReading { reading: text(input, bytes), ..InputReading::default() }
         }
@@ -74,6 +82,58 @@ fn launch_line(launch: &super::event::FaultingLaunch) -> String {
         launch.kernel.as_deref().unwrap_or("an unnamed kernel"),
         arguments.join(", ")
     )
+}
+
+fn flight(input: InputId, bytes: &[u8]) -> InputReading {
+    let dump = match flight_recorder::read(bytes) {
+        Ok(dump) => dump,
+        Err(error) => {
+            let reading = Reading { diagnostics: vec![error.to_string()], ..Reading::default() };
+            return InputReading { reading, ..InputReading::default() };
+        }
+    };
+    let summary = FlightDumpSummary {
+        rank: dump.rank,
+        entries: dump.entries.len() as u64,
+        groups: dump.groups.len() as u64,
+        version: dump.version.clone(),
+    };
+    let text =
+        format!("flight-recorder dump: {} entries, {} process groups", summary.entries, summary.groups);
+    InputReading {
+        reading: Reading {
+            events: vec![whole_file(input, Data::FlightDump(summary), text)],
+            diagnostics: dump.diagnostics.clone(),
+            ..Reading::default()
+        },
+        artifacts: vec![Artifact::Flight(dump)],
+        unread: false,
+    }
+}
+
+fn ras(input: InputId, bytes: &[u8]) -> InputReading {
+    let answer = nccl_ras::read(bytes);
+    let summary = RasSummary {
+        nccl_version: answer.nccl_version.clone(),
+        communicators: answer.communicators.len() as u64,
+        verdicts: answer
+            .communicators
+            .iter()
+            .flat_map(|communicator| communicator.verdicts.iter().cloned())
+            .collect(),
+    };
+    let words =
+        if summary.verdicts.is_empty() { "no verdict".to_owned() } else { summary.verdicts.join(", ") };
+    let text = format!("RAS answer: {} communicators, {words}", summary.communicators);
+    InputReading {
+        reading: Reading {
+            events: vec![whole_file(input, Data::Ras(summary), text)],
+            diagnostics: answer.diagnostics.clone(),
+            ..Reading::default()
+        },
+        artifacts: vec![Artifact::Ras(answer)],
+        unread: false,
+    }
 }
 
 /// An event of a file that has no lines.

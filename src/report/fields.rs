@@ -47,6 +47,8 @@ pub fn kind(data: &Data) -> EvidenceKind {
         Data::Launch(_) => EvidenceKind::LaunchRefused,
         Data::Unknown(_) => EvidenceKind::Unknown,
         Data::Signature(_) => EvidenceKind::Signature,
+        Data::FlightDump(_) => EvidenceKind::FlightDump,
+        Data::Ras(_) => EvidenceKind::Ras,
     }
 }
 
@@ -153,6 +155,13 @@ pub fn fields(event: &Event) -> Map<String, Value> {
         Data::Signature(s) => json!({
             "id": show(&s.id), "class": show(&s.class),
             "captures": s.fields.iter().map(|(n, v)| format!("{}={}", show(n), show(v))).collect::<Vec<_>>(),
+        }),
+        Data::FlightDump(d) => json!({
+            "rank": d.rank, "entries": d.entries, "groups": d.groups, "version": d.version.as_deref().map(show),
+        }),
+        Data::Ras(r) => json!({
+            "nccl_version": r.nccl_version.as_deref().map(show), "communicators": r.communicators,
+            "verdicts": r.verdicts.iter().map(|v| show(v)).collect::<Vec<_>>(),
         }),
     };
     match value {

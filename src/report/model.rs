@@ -391,6 +391,8 @@ pub enum EvidenceKind {
     LaunchRefused,
     Unknown,
     Signature,
+    FlightDump,
+    Ras,
     Derived,
 }
 

@@ -4,6 +4,7 @@
 //! file of its own and may stay silent: about half of all crash logs never contain their cause (law 3).
 
 mod bounds;
+mod collective;
 pub mod distance;
 mod distance_words;
 mod dump;
@@ -58,7 +59,8 @@ pub struct View<'a> {
 type Rule = fn(&View<'_>) -> Vec<Hypothesis>;
 
 /// Every rule.
-const RULES: &[Rule] = &[named::rule, dump::rule, overflow::rule, bounds::rule, graph::rule];
+const RULES: &[Rule] =
+    &[collective::rule, named::rule, dump::rule, overflow::rule, bounds::rule, graph::rule];
 
 /// All hypotheses, the likeliest first; of two for one cause the surer stays.
 #[must_use]

@@ -9,6 +9,7 @@ mod ranks;
 
 use std::collections::{HashMap, HashSet};
 
+use crate::case::collectives::Finding;
 use crate::case::{Case, EvidenceId};
 use crate::read::event::{Data, Event, Messenger};
 use crate::tables::cause::CauseKind;
@@ -72,7 +73,28 @@ pub fn collect(case: &Case) -> Vec<Failure> {
             }
         }
     }
+    failures.extend(compared(case, &failures));
     failures
+}
+
+/// Ranks that wait for each other are a failure even where no line says so: a job that still hangs, dumps alone.
+fn compared(case: &Case, failures: &[Failure]) -> Option<Failure> {
+    let finding = case.matched().findings.first()?;
+    if failures.iter().any(|failure| failure.class == FailureClass::Nccl) {
+        return None;
+    }
+    if matches!(finding, Finding::Mismatch(mismatch) if mismatch.completed) {
+        return None;
+    }
+    let (id, event) = case
+        .events()
+        .find(|(_, event)| matches!(event.data, Data::FlightDump(_) | Data::Ras(_) | Data::WorkStatus(_)))?;
+    let claim = Claim::new(
+        FailureClass::Nccl,
+        Weight::Waiting,
+        "ranks wait for a collective that others never entered",
+    );
+    Some(failure(id, event, claim))
 }
 
 fn claim(event: &Event, case: &Case) -> Option<Claim> {
@@ -131,6 +153,8 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
         | Data::Environment(_)
         | Data::Shape(_)
         | Data::LaunchMention(_)
+        | Data::FlightDump(_)
+        | Data::Ras(_)
         | Data::Graph(_) => None,
     }
     .filter(|_| !ignorable(event, case))

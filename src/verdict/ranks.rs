@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::case::collectives::Finding;
 use crate::case::{Case, EvidenceId};
 use crate::read::event::{CollectiveName, Data, Event, ExitReporter};
 use crate::tables::class::FailureClass;
@@ -92,9 +93,38 @@ pub fn board(case: &Case, failures: &[Failure]) -> Vec<RankRow> {
             row.state = RankState::Failed;
         }
     }
+    take_matched(&mut rows, case);
     let mut rows: Vec<RankRow> = rows.into_values().collect();
     rows.sort_by_key(|row| (row.state, row.rank));
     rows
+}
+
+/// How far each rank came, who waits and who never came, as the comparison of collectives tells.
+fn take_matched(rows: &mut BTreeMap<u32, RankRow>, case: &Case) {
+    let matched = case.matched();
+    for progress in &matched.progress {
+        let row = rows.entry(progress.rank).or_insert_with(|| RankRow::new(progress.rank));
+        row.last_enqueued = row.last_enqueued.or(progress.last_enqueued);
+        row.last_completed = row.last_completed.or(progress.last_completed);
+    }
+    let Some(finding) = matched.findings.first() else { return };
+    let waiting = match finding {
+        Finding::Missing(missing) => missing.waiting.clone(),
+        Finding::Mismatch(_) => Vec::new(),
+        Finding::Stuck(stuck) => stuck.ranks.clone(),
+    };
+    for rank in waiting {
+        let row = rows.entry(rank).or_insert_with(|| RankRow::new(rank));
+        if matches!(row.state, RankState::Unknown | RankState::Terminated | RankState::Finished) {
+            row.state = RankState::Waiting;
+        }
+    }
+    for rank in finding.suspects().into_iter().chain(matched.without_dump.iter().copied()).take(4_096) {
+        let row = rows.entry(rank).or_insert_with(|| RankRow::new(rank));
+        if row.state != RankState::Failed {
+            row.state = RankState::Silent;
+        }
+    }
 }
 
 /// Process ids of ranks, as launchers print them.
@@ -151,8 +181,10 @@ fn take(row: &mut RankRow, id: EvidenceId, event: &Event) {
 #[must_use]
 pub fn root_rank(case: &Case, failures: &[Failure]) -> Option<u32> {
     let root = failures.first()?;
-    if root.class == FailureClass::Nccl && root.weight == Weight::Waiting {
-        return None;
+    if root.class == FailureClass::Nccl
+        && (root.weight == Weight::Waiting || !case.matched().findings.is_empty())
+    {
+        return case.matched().root_rank();
     }
     if root.rank.is_some() {
         return root.rank;
@@ -192,6 +224,9 @@ fn named_by_launcher(case: &Case, root: &Failure) -> Option<u32> {
 pub fn collective(case: &Case, class: FailureClass) -> Option<CollectiveName> {
     if class != FailureClass::Nccl {
         return None;
+    }
+    if let Some(found) = case.matched().findings.iter().find_map(Finding::collective) {
+        return Some(found.clone());
     }
     case.pick(|data| match data {
         Data::CollectiveTimeout(timeout) => Some(&timeout.collective),

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use crate::read::event::Messenger;
+use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
 use super::Verdict;
@@ -67,6 +68,10 @@ pub fn sentence(verdict: &Verdict) -> String {
         }
     }
     text.push('.');
+    if let Some(finding) = finding(verdict) {
+        text.push(' ');
+        push_sentence(&mut text, finding);
+    }
     let messenger = verdict
         .failures
         .iter()
@@ -83,6 +88,20 @@ pub fn sentence(verdict: &Verdict) -> String {
         let _ = write!(text, " The message comes from {}, which hides it.", messenger_name(masked));
     }
     text
+}
+
+/// What the comparison of ranks found, where that is the cause.
+fn finding(verdict: &Verdict) -> Option<&str> {
+    let hypothesis = verdict.cause()?;
+    matches!(hypothesis.cause, Some(CauseKind::MissingCollective | CauseKind::CollectiveMismatch))
+        .then_some(hypothesis.summary.as_str())
+}
+
+fn push_sentence(text: &mut String, phrase: &str) {
+    let mut capital = String::new();
+    push_capital(&mut capital, phrase.trim_end_matches('.'));
+    text.push_str(&capital);
+    text.push('.');
 }
 
 fn push_capital(text: &mut String, phrase: &str) {

@@ -13,7 +13,7 @@ use crate::read::event::{CollectiveMismatch, CollectiveName, Data, Event};
 use crate::read::flight_recorder::{EntryState, OpName, Signature};
 
 /// Statuses gathered from a log, by rank and by group as printed.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Statuses {
     by_rank: BTreeMap<(u32, Option<String>), Status>,
 }

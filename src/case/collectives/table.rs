@@ -16,7 +16,7 @@ use crate::read::flight_recorder::{DumpGroup, Entry, EntryState, FlightDump, Sig
 pub(super) type Id = u32;
 
 /// All groups.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Table {
     groups: Vec<Group>,
     by_name: HashMap<String, Vec<usize>>,
@@ -24,7 +24,7 @@ pub(super) struct Table {
     places: Interned<Place>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Interned<T> {
     all: Vec<Arc<T>>,
     ids: HashMap<Arc<T>, Id>,
@@ -52,7 +52,7 @@ impl<T: Eq + std::hash::Hash> Interned<T> {
 }
 
 /// One process group.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Group {
     pub name: GroupName,
     /// Global ranks of the members, ascending; empty where nothing says.
@@ -100,13 +100,13 @@ pub(super) struct PendingPeer {
 }
 
 /// One sequence number.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Cell {
     pub variants: Vec<Variant>,
 }
 
 /// The ranks that called it in the same way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Variant {
     pub signature: Id,
     /// Where the first of them called it.
