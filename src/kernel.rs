@@ -1,1 +1,4 @@
 //! What was compiled.
+pub mod interval;
+pub mod solve;
+pub mod sym;
