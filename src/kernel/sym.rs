@@ -154,10 +154,10 @@ pub enum VarKind {
     ThreadCount(u8),
     /// How often a loop has gone round before.
     Trip(u32),
-    /// A value read from memory, at an operation.
-    Loaded(Origin),
-    /// A value that the analysis can't follow, with the reason.
-    Opaque(String, Origin),
+    /// A value read from memory, at an operation; the number tells several from one operation apart.
+    Loaded(Origin, u32),
+    /// A value that the analysis can't follow, with the reason; the number tells several apart.
+    Opaque(String, Origin, u32),
     /// A value carried round a loop, until it is resolved.
     Carried(u32),
 }

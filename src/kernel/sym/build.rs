@@ -60,9 +60,16 @@ impl Dag {
         self.insert(Op::Var(id), width, &[], Origin::NONE)
     }
 
-    /// A value that can't be followed, with the reason.
+    /// A value that can't be followed, with the reason; each call makes another one.
     pub fn opaque(&mut self, reason: impl Into<String>, width: u8, origin: Origin) -> NodeId {
-        self.var(VarKind::Opaque(reason.into(), origin), width)
+        let serial = u32::try_from(self.vars.len()).unwrap_or(u32::MAX);
+        self.var(VarKind::Opaque(reason.into(), origin, serial), width)
+    }
+
+    /// A value read from memory; each call makes another one.
+    pub fn loaded(&mut self, width: u8, origin: Origin) -> NodeId {
+        let serial = u32::try_from(self.vars.len()).unwrap_or(u32::MAX);
+        self.var(VarKind::Loaded(origin, serial), width)
     }
 
     /// An operation. Operands of other widths than it needs are the caller's fault and only lose precision.

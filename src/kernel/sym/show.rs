@@ -84,7 +84,7 @@ pub fn variable(kind: &VarKind) -> String {
         VarKind::Thread(a) => format!("threadIdx.{}", axis(*a)),
         VarKind::ThreadCount(a) => format!("blockDim.{}", axis(*a)),
         VarKind::Trip(_) => "iteration".into(),
-        VarKind::Loaded(_) => "loaded".into(),
+        VarKind::Loaded(..) => "loaded".into(),
         VarKind::Opaque(..) => "?".into(),
         VarKind::Carried(_) => "carried".into(),
     }
