@@ -1,0 +1,405 @@
+//! The search: splits a box until the node is bounded everywhere or a point is found.
+//!
+//! In: an [`Env`], facts and a goal. Out: an [`Outcome`]. The work is bounded by [`Fuel`]; when that is used up the
+//! outcome says so.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use super::facts::{Fact, Inequality, flatten, inequalities};
+use super::Env;
+use crate::kernel::interval::Interval;
+use crate::kernel::sym::{NodeId, Op, Point, Poly, Values, VarId};
+
+/// A node that must not pass a limit, upward or downward.
+#[derive(Debug, Clone, Copy)]
+pub struct Goal {
+    /// The node.
+    pub node: NodeId,
+    /// Whether the limit is an upper one.
+    pub upward: bool,
+    /// The last allowed exact value.
+    pub limit: i128,
+}
+
+/// What the search found.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// The node never passes the limit; this value bounds it.
+    Holds(i128),
+    /// It passes the limit at a point, where its exact value is this. `greatest` says that no point has a worse one.
+    Passes {
+        /// Values of the variables.
+        point: Point,
+        /// The exact value there.
+        value: i128,
+        /// Whether it is the extreme.
+        greatest: bool,
+    },
+    /// Neither was shown: the bound that was reached.
+    Open(i128),
+}
+
+/// Work left, counted in boxes.
+#[derive(Debug, Clone, Copy)]
+pub struct Fuel {
+    /// Boxes for one search.
+    pub per_search: u32,
+    /// Boxes for all searches together.
+    pub total: u32,
+}
+
+impl Default for Fuel {
+    fn default() -> Self {
+        Self { per_search: 2_000, total: 60_000 }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Region {
+    vars: Vec<Interval>,
+    atoms: HashMap<NodeId, Interval>,
+}
+
+struct Search<'e, 'a> {
+    env: &'e Env<'a>,
+    goal: Goal,
+    values: Values,
+    vars: Vec<VarId>,
+    slot: HashMap<VarId, usize>,
+    fixed: Vec<bool>,
+    facts: Vec<Fact>,
+    inequalities: Vec<Inequality>,
+    poly: Poly,
+}
+
+#[derive(PartialEq, Eq)]
+struct Ranked(i128, Reverse<u32>, usize);
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.0, self.1, self.2).cmp(&(other.0, other.1, other.2))
+    }
+}
+
+impl Env<'_> {
+    /// Searches for a point that passes the goal's limit while every fact holds.
+    pub fn search(&self, goal: Goal, facts: &[Fact], fuel: &mut Fuel) -> Outcome {
+        let facts = flatten(self.dag, facts);
+        let mut roots: Vec<NodeId> = facts.iter().map(|&(id, _)| id).collect();
+        roots.push(goal.node);
+        let values = Values::new(self.dag, &roots, &|id| self.trusts(id));
+        let vars: Vec<VarId> =
+            values.ids().iter().filter_map(|&id| self.dag.as_var(id).map(|(var, _)| var)).collect();
+        let search = Search {
+            env: self,
+            goal,
+            slot: vars.iter().enumerate().map(|(at, &var)| (var, at)).collect(),
+            fixed: vars.iter().map(|&var| self.is_unknown(var)).collect(),
+            inequalities: inequalities(self, &facts),
+            poly: Poly::constant(0)
+                .plus(&self.poly(goal.node), if goal.upward { 1 } else { -1 })
+                .unwrap_or_else(|| Poly::atom(goal.node)),
+            values,
+            vars,
+            facts,
+        };
+        let mut outcome = search.run(fuel);
+        if !goal.upward {
+            // Inside, the search maximises the negated node.
+            match &mut outcome {
+                Outcome::Holds(value) | Outcome::Open(value) | Outcome::Passes { value, .. } => *value = -*value,
+            }
+        }
+        outcome
+    }
+}
+
+impl Search<'_, '_> {
+    fn limit(&self) -> i128 {
+        if self.goal.upward { self.goal.limit } else { -self.goal.limit }
+    }
+
+    fn over(&self, region: &Region) -> Vec<Interval> {
+        self.values.over(
+            &|var| self.slot.get(&var).and_then(|&at| region.vars.get(at)).copied().unwrap_or(Interval::ALL),
+            &|id| region.atoms.get(&id).copied(),
+        )
+    }
+
+    fn of(&self, ranges: &[Interval], id: NodeId) -> Interval {
+        self.values.place(id).and_then(|at| ranges.get(at)).copied().unwrap_or(Interval::ALL)
+    }
+
+    /// Narrows a region by the facts; `None` when no point of it can satisfy them.
+    fn narrow(&self, region: &mut Region) -> Option<Vec<Interval>> {
+        let mut ranges = self.over(region);
+        for _ in 0..6 {
+            if region.vars.iter().any(|range| range.is_empty())
+                || self.facts.iter().any(|&(id, value)| !self.of(&ranges, id).holds(i128::from(value)))
+            {
+                return None;
+            }
+            let mut changed = false;
+            for inequality in self.valid(&ranges) {
+                if inequality.poly.range(&|id| self.of(&ranges, id)).lo > 0 {
+                    return None;
+                }
+                changed |= self.isolate(inequality, region, &ranges)?;
+            }
+            if !changed {
+                break;
+            }
+            ranges = self.over(region);
+        }
+        Some(ranges)
+    }
+
+    /// The inequalities whose values all fit their types in a region.
+    fn valid<'s>(&'s self, ranges: &'s [Interval]) -> impl Iterator<Item = &'s Inequality> {
+        self.inequalities.iter().filter(|inequality| {
+            inequality.needs.iter().all(|&(id, sign)| {
+                let width = self.env.dag.node(id).width;
+                width >= 64 || self.of(ranges, id).within(Interval::of_type(width, sign))
+            })
+        })
+    }
+
+    /// Narrows each node that stands alone in a term. `None` when one has no value left.
+    fn isolate(&self, inequality: &Inequality, region: &mut Region, ranges: &[Interval]) -> Option<bool> {
+        let mut changed = false;
+        for (mono, c) in inequality.poly.terms() {
+            let rest = inequality.poly.terms().iter().filter(|(other, _)| other != mono);
+            let least = rest.fold(Interval::point(0), |sum, (other, c)| {
+                sum.plus(other.iter().fold(Interval::point(*c), |p, &id| p.times(self.of(ranges, id))))
+            });
+            for (at, &factor) in mono.iter().enumerate() {
+                let others = mono.iter().enumerate().filter(|&(other, _)| other != at);
+                let scale = others.fold(Interval::point(*c), |p, (_, &id)| p.times(self.of(ranges, id)));
+                let Some(bound) = allowed(scale, -least.lo) else { continue };
+                let old = self.of(ranges, factor);
+                if !old.within(bound) {
+                    let new = old.meet(bound);
+                    if new.is_empty() {
+                        return None;
+                    }
+                    changed |= self.tighten(region, factor, new);
+                }
+            }
+        }
+        Some(changed)
+    }
+
+    fn tighten(&self, region: &mut Region, id: NodeId, new: Interval) -> bool {
+        if let Op::Var(var) = self.env.dag.node(id).op {
+            let Some(slot) = self.slot.get(&var).and_then(|&at| region.vars.get_mut(at)) else { return false };
+            let next = slot.meet(new);
+            let changed = next != *slot;
+            *slot = next;
+            return changed;
+        }
+        let next = region.atoms.get(&id).map_or(new, |known| known.meet(new));
+        region.atoms.insert(id, next) != Some(next)
+    }
+
+    /// The best upper bound of the goal in a region.
+    fn bound(&self, ranges: &[Interval]) -> i128 {
+        let direct = self.of(ranges, self.goal.node);
+        let mut best = if self.goal.upward { direct.hi } else { -direct.lo };
+        let of = |id: NodeId| self.of(ranges, id);
+        let usable: Vec<&Inequality> = self.valid(ranges).collect();
+        let mut poly = self.poly.clone();
+        let mut own = poly.range(&of).hi;
+        // Each inequality q ≤ 0 gives goal ≤ goal − k·q for every k ≥ 0; take those that cancel a term and help.
+        for _ in 0..4 {
+            let mut next: Option<(i128, Poly)> = None;
+            for inequality in &usable {
+                for (mono, c) in poly.terms() {
+                    let other = inequality.poly.coefficient(mono);
+                    if mono.is_empty() || other == 0 || c % other != 0 || c / other <= 0 {
+                        continue;
+                    }
+                    if let Some(less) = poly.plus(&inequality.poly, -(c / other)) {
+                        let hi = less.range(&of).hi;
+                        if hi < next.as_ref().map_or(own, |n| n.0) {
+                            next = Some((hi, less));
+                        }
+                    }
+                }
+            }
+            match next {
+                Some((hi, less)) => {
+                    own = hi;
+                    poly = less;
+                }
+                None => break,
+            }
+        }
+        best = best.min(own);
+        best
+    }
+
+    /// The goal's value at a point where every fact holds.
+    fn try_point(&self, point: &[i128]) -> Option<i128> {
+        let at = self.values.at(&|var| {
+            let slot = self.slot.get(&var).copied()?;
+            let known = self.fixed.get(slot).copied().unwrap_or(true);
+            if known { None } else { point.get(slot).copied() }
+        });
+        let value = |id: NodeId| self.values.place(id).and_then(|place| at.get(place)).copied().flatten();
+        for &(id, wanted) in &self.facts {
+            if value(id)? & 1 != i128::from(wanted) {
+                return None;
+            }
+        }
+        let value = value(self.goal.node)?;
+        Some(if self.goal.upward { value } else { -value })
+    }
+
+    /// A few points of a region that are likely to be extreme.
+    fn probes(&self, region: &Region) -> Vec<Vec<i128>> {
+        let slope = |var: VarId| {
+            self.poly.terms().iter().find_map(|(mono, c)| {
+                mono.iter().any(|&id| self.env.dag.as_var(id).is_some_and(|(v, _)| v == var)).then_some(*c > 0)
+            })
+        };
+        let pick = |up: &dyn Fn(VarId) -> bool| -> Vec<i128> {
+            self.vars
+                .iter()
+                .zip(&region.vars)
+                .map(|(&var, range)| if up(var) { range.hi } else { range.lo })
+                .collect()
+        };
+        let mut out = vec![
+            pick(&|var| slope(var).unwrap_or(true)),
+            pick(&|var| slope(var).unwrap_or(false)),
+            pick(&|_| true),
+            pick(&|_| false),
+        ];
+        out.push(region.vars.iter().map(|range| range.lo + (range.hi - range.lo) / 2).collect());
+        out.dedup();
+        out
+    }
+
+    /// The variable whose halves bound the goal best.
+    fn choose(&self, region: &Region, parent: i128) -> Option<usize> {
+        let mut best: Option<(i128, i128, usize)> = None;
+        for (at, range) in region.vars.iter().enumerate() {
+            if range.lo >= range.hi || self.fixed.get(at).copied().unwrap_or(true) {
+                continue;
+            }
+            let (low, high) = halves(*range);
+            let side = |half: Interval| {
+                let mut part = region.clone();
+                if let Some(slot) = part.vars.get_mut(at) {
+                    *slot = half;
+                }
+                self.narrow(&mut part).map_or(-Interval::ALL.hi, |ranges| self.bound(&ranges))
+            };
+            let (a, b) = (side(low), side(high));
+            let gain = parent.saturating_sub(a.min(b)).max(0).saturating_add(parent.saturating_sub(a.max(b)).max(0));
+            let key = (gain, range.span(), at);
+            if best.is_none_or(|known| (key.0, key.1) > (known.0, known.1)) {
+                best = Some(key);
+            }
+        }
+        best.map(|(_, _, at)| at)
+    }
+
+    fn run(&self, fuel: &mut Fuel) -> Outcome {
+        let mut start = Region {
+            vars: self.vars.iter().map(|&var| self.env.bound(var)).collect(),
+            atoms: HashMap::new(),
+        };
+        let Some(ranges) = self.narrow(&mut start) else { return Outcome::Holds(-Interval::ALL.hi) };
+        let first = self.bound(&ranges);
+        let mut regions = vec![start];
+        let mut heap = BinaryHeap::from([Ranked(first, Reverse(0), 0)]);
+        let mut found: Option<(i128, Point)> = None;
+        let any_unknown = self.fixed.contains(&true);
+        let mut left = fuel.per_search.min(fuel.total).min(if any_unknown { 200 } else { u32::MAX });
+        let mut count = 0u32;
+        while let Some(Ranked(bound, _, index)) = heap.pop() {
+            let known = found.as_ref().map_or(self.limit(), |f| f.0.max(self.limit()));
+            if bound <= known {
+                return match found {
+                    Some((value, point)) => Outcome::Passes { point, value, greatest: true },
+                    None => Outcome::Holds(bound),
+                };
+            }
+            if left == 0 {
+                return match found {
+                    Some((value, point)) => Outcome::Passes { point, value, greatest: false },
+                    None => Outcome::Open(bound),
+                };
+            }
+            left -= 1;
+            fuel.total = fuel.total.saturating_sub(1);
+            let Some(region) = regions.get(index).cloned() else { continue };
+            for probe in self.probes(&region) {
+                if let Some(value) = self.try_point(&probe)
+                    && value > found.as_ref().map_or(self.limit(), |f| f.0)
+                {
+                    let point = self.vars.iter().copied().zip(probe.iter().copied()).collect();
+                    found = Some((value, point));
+                }
+            }
+            let Some(at) = self.choose(&region, bound) else {
+                // One point left, or only variables that can't be chosen: no better bound exists.
+                if found.as_ref().is_none_or(|f| f.0 < bound) && !self.is_decided(&region) {
+                    return match found {
+                        Some((value, point)) => Outcome::Passes { point, value, greatest: false },
+                        None => Outcome::Open(bound),
+                    };
+                }
+                continue;
+            };
+            let Some(range) = region.vars.get(at).copied() else { continue };
+            let (low, high) = halves(range);
+            for half in [low, high] {
+                let mut part = region.clone();
+                if let Some(slot) = part.vars.get_mut(at) {
+                    *slot = half;
+                }
+                if let Some(ranges) = self.narrow(&mut part) {
+                    count += 1;
+                    heap.push(Ranked(self.bound(&ranges).min(bound), Reverse(count), regions.len()));
+                    regions.push(part);
+                }
+            }
+        }
+        match found {
+            Some((value, point)) => Outcome::Passes { point, value, greatest: true },
+            None => Outcome::Holds(self.limit()),
+        }
+    }
+
+    /// Whether every variable has one value and none is unknown: the probes said all there is to say.
+    fn is_decided(&self, region: &Region) -> bool {
+        region.vars.iter().all(|range| range.lo == range.hi) && !self.fixed.contains(&true)
+    }
+}
+
+/// The values `v` with `scale · v ≤ room`, where the sign of the scale is known.
+fn allowed(scale: Interval, room: i128) -> Option<Interval> {
+    if scale.lo > 0 {
+        let divisor = if room >= 0 { scale.lo } else { scale.hi };
+        Some(Interval::new(i128::MIN, room.div_euclid(divisor)))
+    } else if scale.hi < 0 {
+        let divisor = if room >= 0 { -scale.hi } else { -scale.lo };
+        Some(Interval::new(-room.div_euclid(divisor), i128::MAX))
+    } else {
+        None
+    }
+}
+
+fn halves(range: Interval) -> (Interval, Interval) {
+    let middle = range.lo + (range.hi - range.lo).div_euclid(2);
+    (Interval { lo: range.lo, hi: middle }, Interval { lo: middle + 1, hi: range.hi })
+}
