@@ -29,18 +29,54 @@ mod tests {
             for f in &module.functions {
                 let k = Kernel::new(ttir::lower(&module, f));
                 let mut b = Bindings::default();
-                for s in set.split(' ').filter(|s| !s.is_empty()) { b.set(s).unwrap(); }
-                if let Ok(g) = std::env::var("GRID") { b.set_grid(&g).unwrap(); }
-                let a = analyze(&k, &b);
-                println!("{path} {} {:?} accesses {} undecided {} nodes {} {:?}", a.entry, a.answer, a.accesses, a.undecided, k.model.dag.len(), t.elapsed());
-                for s in &a.stated { println!("   stated {s}"); }
-                for u in &a.unknown { println!("   unknown {} {:?}", u.what, u.location.as_ref().map(|l| l.to_string())); }
-                for f in &a.findings {
-                    println!("   {:?} {} | {} at {:?} max {:?} w {:?} n{}", f.kind, f.expression, f.reaches, f.location.as_ref().map(|l| l.to_string()), f.max_value, f.witness, f.accesses.len());
-                    if let Ok(n) = std::env::var("SWEEP") { let t = std::time::Instant::now(); println!("     sweep {:?} {:?}", sweep::sweep(&k, &b, &n, &f.accesses, 1<<26), t.elapsed()); }
+                for s in set.split(' ').filter(|s| !s.is_empty()) {
+                    b.set(s).unwrap();
                 }
-                if let Ok(n) = std::env::var("LIMIT") { println!("     limit {:?}", sweep::machine_limit(&k, &b, &n)); }
-                for c in &a.complaints { println!("   complaint {} {}", c.line, c.message); }
+                if let Ok(g) = std::env::var("GRID") {
+                    b.set_grid(&g).unwrap();
+                }
+                let a = analyze(&k, &b);
+                println!(
+                    "{path} {} {:?} accesses {} undecided {} nodes {} {:?}",
+                    a.entry,
+                    a.answer,
+                    a.accesses,
+                    a.undecided,
+                    k.model.dag.len(),
+                    t.elapsed()
+                );
+                for s in &a.stated {
+                    println!("   stated {s}");
+                }
+                for u in &a.unknown {
+                    println!("   unknown {} {:?}", u.what, u.location.as_ref().map(|l| l.to_string()));
+                }
+                for f in &a.findings {
+                    println!(
+                        "   {:?} {} | {} at {:?} max {:?} w {:?} n{}",
+                        f.kind,
+                        f.expression,
+                        f.reaches,
+                        f.location.as_ref().map(|l| l.to_string()),
+                        f.max_value,
+                        f.witness,
+                        f.accesses.len()
+                    );
+                    if let Ok(n) = std::env::var("SWEEP") {
+                        let t = std::time::Instant::now();
+                        println!(
+                            "     sweep {:?} {:?}",
+                            sweep::sweep(&k, &b, &n, &f.accesses, 1 << 26),
+                            t.elapsed()
+                        );
+                    }
+                }
+                if let Ok(n) = std::env::var("LIMIT") {
+                    println!("     limit {:?}", sweep::machine_limit(&k, &b, &n));
+                }
+                for c in &a.complaints {
+                    println!("   complaint {} {}", c.line, c.message);
+                }
             }
         }
     }

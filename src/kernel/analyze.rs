@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::bind::Bindings;
 use super::check::{Checker, Doubt, Verdict, Wrap, culprit};
-use super::launch::{GridAssumption, applying, environment, grid_assumptions, grid_sizes, thread_facts, value_of};
+use super::launch::{
+    GridAssumption, applying, environment, grid_assumptions, grid_sizes, thread_facts, value_of,
+};
 use super::location::{Complaint, Location};
 use super::model::{Access, AccessKind, Model, Source};
 use super::solve::{Fact, Fuel};
@@ -251,7 +253,10 @@ fn blank(kernel: &Kernel, bindings: &Bindings) -> Analysis {
         if let (Some(size), Some(Some(expr))) = (size, bindings.grid.get(axis))
             && !matches!(expr, super::bind::Expr::Number(_))
         {
-            stated.push(format!("grid {} = {expr} = {size}", ["x", "y", "z"].get(axis).copied().unwrap_or("?")));
+            stated.push(format!(
+                "grid {} = {expr} = {size}",
+                ["x", "y", "z"].get(axis).copied().unwrap_or("?")
+            ));
         }
     }
     Analysis {
@@ -313,7 +318,9 @@ pub(super) fn verdicts(kernel: &Kernel, bindings: &Bindings, which: &[usize], fu
                     *verdict = narrow;
                 }
                 (_, Verdict::Wraps(wrap)) => {
-                    let doubts = used.iter().map(|&axis| Doubt::Grid { axis, from: program_at(model, &wrap.point, axis) });
+                    let doubts = used
+                        .iter()
+                        .map(|&axis| Doubt::Grid { axis, from: program_at(model, &wrap.point, axis) });
                     let mut doubts: Vec<Doubt> = doubts.collect();
                     if let Verdict::Unknown(more) = narrow {
                         doubts.extend(more);
@@ -337,8 +344,11 @@ fn program_at(model: &Model, point: &Point, axis: u8) -> i128 {
 /// The axes whose size neither the bindings nor a mask gives.
 fn open_axes(kernel: &Kernel, bindings: &Bindings) -> BTreeSet<u8> {
     let given = grid_sizes(bindings);
-    let told: BTreeSet<u8> = applying(&kernel.grid, bindings).iter().flat_map(|a| a.axes.iter().copied()).collect();
-    (0..3u8).filter(|a| given.get(usize::from(*a)).copied().flatten().is_none() && !told.contains(a)).collect()
+    let told: BTreeSet<u8> =
+        applying(&kernel.grid, bindings).iter().flat_map(|a| a.axes.iter().copied()).collect();
+    (0..3u8)
+        .filter(|a| given.get(usize::from(*a)).copied().flatten().is_none() && !told.contains(a))
+        .collect()
 }
 
 fn axes_of(kernel: &Kernel, access: &Access) -> BTreeSet<u8> {
@@ -450,7 +460,8 @@ fn merge(groups: &mut Vec<Finding>, finding: Finding) {
     let same = groups.iter_mut().find(|known| {
         known.kind == finding.kind
             && known.reaches == finding.reaches
-            && known.location.as_ref().map(|l| (&l.file, l.line)) == finding.location.as_ref().map(|l| (&l.file, l.line))
+            && known.location.as_ref().map(|l| (&l.file, l.line))
+                == finding.location.as_ref().map(|l| (&l.file, l.line))
     });
     match same {
         Some(known) => {
@@ -480,9 +491,13 @@ fn describe(model: &Model, access: &Access, doubt: &Doubt) -> Unknown {
             let what = if *in_mask { "mask of the" } else { "index of the" };
             let from = model.location(*origin).map(|l| format!(", at {l}")).unwrap_or_default();
             Unknown {
-                what: format!("the {what} {target} is loaded from memory{from}: its values are not in the compiled kernel"),
+                what: format!(
+                    "the {what} {target} is loaded from memory{from}: its values are not in the compiled kernel"
+                ),
                 location: at,
-                settle: Some("check the largest index on the host, or rerun under compute-sanitizer memcheck".into()),
+                settle: Some(
+                    "check the largest index on the host, or rerun under compute-sanitizer memcheck".into(),
+                ),
             }
         }
         Doubt::Opaque(reason, origin) => Unknown {

@@ -101,8 +101,12 @@ fn product(input: &str, depth: usize) -> IResult<&str, Expr> {
     let (rest, first) = factor(input, depth)?;
     let sign = alt((map(char('*'), |_| Function::Mul), map(alt((tag("//"), tag("/"))), |_| Function::Div)));
     let more = pair(sign, move |i| factor(i, depth));
-    fold_many0(more, move || first.clone(), |left, (f, right)| Expr::Apply(f, Box::new(left), Box::new(right)))
-        .parse(rest)
+    fold_many0(
+        more,
+        move || first.clone(),
+        |left, (f, right)| Expr::Apply(f, Box::new(left), Box::new(right)),
+    )
+    .parse(rest)
 }
 
 /// sum = product { ( "+" | "-" ) product }
@@ -110,8 +114,12 @@ fn sum(input: &str, depth: usize) -> IResult<&str, Expr> {
     let (rest, first) = product(input, depth)?;
     let sign = alt((map(char('+'), |_| Function::Add), map(char('-'), |_| Function::Sub)));
     let more = pair(sign, move |i| product(i, depth));
-    fold_many0(more, move || first.clone(), |left, (f, right)| Expr::Apply(f, Box::new(left), Box::new(right)))
-        .parse(rest)
+    fold_many0(
+        more,
+        move || first.clone(),
+        |left, (f, right)| Expr::Apply(f, Box::new(left), Box::new(right)),
+    )
+    .parse(rest)
 }
 
 impl Expr {
@@ -139,7 +147,9 @@ impl Expr {
                     Function::Sub => a.checked_sub(b),
                     Function::Mul => a.checked_mul(b),
                     Function::Div => (b != 0).then(|| a.checked_div_euclid(b)).flatten(),
-                    Function::Cdiv => (b > 0).then(|| a.checked_add(b - 1).map(|s| s.div_euclid(b))).flatten(),
+                    Function::Cdiv => {
+                        (b > 0).then(|| a.checked_add(b - 1).map(|s| s.div_euclid(b))).flatten()
+                    }
                     Function::Min => Some(a.min(b)),
                     Function::Max => Some(a.max(b)),
                 }
@@ -201,10 +211,13 @@ impl Bindings {
         };
         let sizes: Option<Vec<Expr>> =
             text.trim().split('x').map(|n| n.trim().parse().ok().map(Expr::Number)).collect();
-        let parsed = sizes.or_else(|| list(text.trim())).or_else(|| list(strip_parentheses(text))).ok_or_else(|| {
-            Error::new(ErrorKind::Usage, format!("`{text}` is no grid"))
-                .hint("write one to three expressions with commas between, as in cdiv(M,128),cdiv(N,128)")
-        })?;
+        let parsed = sizes
+            .or_else(|| list(text.trim()))
+            .or_else(|| list(strip_parentheses(text)))
+            .ok_or_else(|| {
+                Error::new(ErrorKind::Usage, format!("`{text}` is no grid"))
+                    .hint("write one to three expressions with commas between, as in cdiv(M,128),cdiv(N,128)")
+            })?;
         if parsed.len() > 3 {
             return Err(Error::new(ErrorKind::Usage, format!("`{text}`: a grid has at most three axes")));
         }
@@ -224,10 +237,15 @@ impl Bindings {
     /// # Errors
     /// Of kind `Usage` when the text is no list of one to three sizes from 1 to 1024.
     pub fn set_block(&mut self, text: &str) -> Result<()> {
-        let sizes: Option<Vec<u32>> =
-            text.split([',', 'x']).map(|n| n.trim().parse().ok().filter(|n| (1..=1024).contains(n))).collect();
+        let sizes: Option<Vec<u32>> = text
+            .split([',', 'x'])
+            .map(|n| n.trim().parse().ok().filter(|n| (1..=1024).contains(n)))
+            .collect();
         let sizes = sizes.filter(|sizes| sizes.len() <= 3).ok_or_else(|| {
-            Error::new(ErrorKind::Usage, format!("`{text}` is no block: write 256 or 32,8 (1 to 1024 threads)"))
+            Error::new(
+                ErrorKind::Usage,
+                format!("`{text}` is no block: write 256 or 32,8 (1 to 1024 threads)"),
+            )
         })?;
         for (axis, slot) in self.block.iter_mut().enumerate() {
             *slot = Some(sizes.get(axis).copied().unwrap_or(1));
@@ -237,12 +255,16 @@ impl Bindings {
 }
 
 fn strip_parentheses(text: &str) -> &str {
-    text.trim().strip_prefix('(').and_then(|t| t.strip_suffix(')')).map_or(text, |t| t.trim().trim_end_matches(','))
+    text.trim()
+        .strip_prefix('(')
+        .and_then(|t| t.strip_suffix(')'))
+        .map_or(text, |t| t.trim().trim_end_matches(','))
 }
 
 fn assignment(text: &str) -> Result<(String, i128)> {
     let wrong = || {
-        Error::new(ErrorKind::Usage, format!("`{text}` is no NAME=VALUE")).hint("write for example --set M=234624")
+        Error::new(ErrorKind::Usage, format!("`{text}` is no NAME=VALUE"))
+            .hint("write for example --set M=234624")
     };
     let (name, value) = text.split_once('=').ok_or_else(wrong)?;
     let name = name.trim();

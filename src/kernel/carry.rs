@@ -13,9 +13,18 @@ const MAX_DEPTH: usize = 12;
 #[derive(Debug, Clone, Copy)]
 enum Entry {
     Open,
-    Loop { start: NodeId, next: NodeId, trip: u32, origin: Origin },
+    Loop {
+        start: NodeId,
+        next: NodeId,
+        trip: u32,
+        origin: Origin,
+    },
     /// A value carried by the loop, after its last round.
-    Final { of: u32, trip: u32, trips: NodeId },
+    Final {
+        of: u32,
+        trip: u32,
+        trips: NodeId,
+    },
 }
 
 /// The carried values of one kernel.
@@ -87,7 +96,8 @@ impl Carries {
             return dag.opaque("a value carried round a loop", 64, Origin::NONE);
         };
         // Whoever asks for it again while it is being resolved leans on itself through another value.
-        let stuck = dag.opaque("values that a loop carries and that depend on each other", width, Origin::NONE);
+        let stuck =
+            dag.opaque("values that a loop carries and that depend on each other", width, Origin::NONE);
         self.resolved.insert(key, stuck);
         let value = if depth > MAX_DEPTH { None } else { self.closed_form(dag, key, entry, depth) };
         let value = value.unwrap_or(stuck);

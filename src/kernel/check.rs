@@ -127,7 +127,14 @@ impl<'e, 'm> Checker<'e, 'm> {
     }
 
     /// The greatest (or least) exact value of a node under an access's facts, where the search closes on it.
-    pub fn extreme(&mut self, node: NodeId, upward: bool, limit: i128, access: &Access, more: &[Fact]) -> Option<i128> {
+    pub fn extreme(
+        &mut self,
+        node: NodeId,
+        upward: bool,
+        limit: i128,
+        access: &Access,
+        more: &[Fact],
+    ) -> Option<i128> {
         let mut facts = access.facts.clone();
         facts.extend_from_slice(more);
         match self.search(Goal { node, upward, limit }, &facts) {
@@ -196,14 +203,16 @@ pub fn culprit(model: &Model, wrap: &Wrap) -> (NodeId, i128) {
         let inner = match info.op {
             Op::Add | Op::Sub | Op::Mul | Op::Trunc => info.args().to_vec(),
             Op::Select => {
-                let chosen = info.args().first().and_then(|&c| exact(c)).map(|c| if c & 1 == 1 { 1 } else { 2 });
+                let chosen =
+                    info.args().first().and_then(|&c| exact(c)).map(|c| if c & 1 == 1 { 1 } else { 2 });
                 chosen.and_then(|nth| info.args().get(nth)).copied().into_iter().collect()
             }
             _ => Vec::new(),
         };
         let deeper = inner.into_iter().find_map(|id| {
             let value = exact(id)?;
-            (dag.node(id).is_exact() && dag.node(id).width < 64 && !limits.holds(value)).then_some((id, value))
+            (dag.node(id).is_exact() && dag.node(id).width < 64 && !limits.holds(value))
+                .then_some((id, value))
         });
         match deeper {
             Some(next) => (node, value) = next,

@@ -155,8 +155,7 @@ impl Interval {
     pub fn quotient(self, other: Self) -> Self {
         let mut range = Self { lo: INFINITE, hi: -INFINITE };
         for part in other.without_zero().into_iter().filter(|part| !part.is_empty()) {
-            let corners =
-                [self.lo / part.lo, self.lo / part.hi, self.hi / part.lo, self.hi / part.hi];
+            let corners = [self.lo / part.lo, self.lo / part.hi, self.hi / part.lo, self.hi / part.hi];
             range = range.hull(Self::over(&corners));
             if self.holds(0) {
                 range = range.hull(Self::point(0));
@@ -187,7 +186,10 @@ impl Interval {
         {
             return Self::new(self.lo % b, self.hi % b);
         }
-        Self::new(if self.lo < 0 { self.lo.max(-most) } else { 0 }, if self.hi > 0 { self.hi.min(most) } else { 0 })
+        Self::new(
+            if self.lo < 0 { self.lo.max(-most) } else { 0 },
+            if self.hi > 0 { self.hi.min(most) } else { 0 },
+        )
     }
 
     /// Quotients by 2^`bits`, rounded down.
@@ -259,7 +261,11 @@ mod tests {
                         assert!(x.times(y).holds(u * v));
                         assert!(x.minus(y).holds(u - v));
                         assert!(v == 0 || x.quotient(y).holds(u / v), "{u}/{v} in {x:?}/{y:?}");
-                        assert!(v == 0 || x.remainder(y).holds(u % v), "{u}%{v} in {x:?}%{y:?} = {:?}", x.remainder(y));
+                        assert!(
+                            v == 0 || x.remainder(y).holds(u % v),
+                            "{u}%{v} in {x:?}%{y:?} = {:?}",
+                            x.remainder(y)
+                        );
                         assert!(x.and(y, 8).holds(u & v));
                         assert!(x.or(y, 8).holds(u | v) && x.or(y, 8).holds(u ^ v));
                         assert!(v < 0 || x.shift_right(y).holds(u >> v));

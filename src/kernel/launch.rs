@@ -28,7 +28,13 @@ pub struct GridAssumption {
 }
 
 /// A variable's interval and whether its value can't be chosen.
-fn bounds_of(kind: &VarKind, width: u8, model: &Model, bindings: &Bindings, grid: &[Option<i128>; 3]) -> (Interval, bool) {
+fn bounds_of(
+    kind: &VarKind,
+    width: u8,
+    model: &Model,
+    bindings: &Bindings,
+    grid: &[Option<i128>; 3],
+) -> (Interval, bool) {
     let whole = Interval::of_type(width, Sign::Signed);
     let axis_of = |axis: u8| usize::from(axis.min(2));
     match kind {
@@ -149,10 +155,14 @@ fn every_program(env: &Env<'_>, fact: Fact) -> Option<(Poly, BTreeSet<u8>)> {
     let mut kept = Poly::constant(0);
     let mut axes = BTreeSet::new();
     for (mono, c) in poly.terms() {
-        let kinds: Vec<VarKind> =
-            env.vars_of(mono).into_iter().filter_map(|v| env.dag.vars().get(v.index())).map(|v| v.kind.clone()).collect();
-        let lanes_only = !mono.is_empty()
-            && kinds.iter().all(|k| matches!(k, VarKind::Lane(..) | VarKind::Thread(_)));
+        let kinds: Vec<VarKind> = env
+            .vars_of(mono)
+            .into_iter()
+            .filter_map(|v| env.dag.vars().get(v.index()))
+            .map(|v| v.kind.clone())
+            .collect();
+        let lanes_only =
+            !mono.is_empty() && kinds.iter().all(|k| matches!(k, VarKind::Lane(..) | VarKind::Thread(_)));
         if lanes_only {
             let range = mono.iter().fold(Interval::point(*c), |p, &id| p.times(env.root(id)));
             if range.lo < 0 {
@@ -160,14 +170,15 @@ fn every_program(env: &Env<'_>, fact: Fact) -> Option<(Poly, BTreeSet<u8>)> {
             }
             continue;
         }
-        let plain = |k: &VarKind| {
-            matches!(k, VarKind::Arg(_) | VarKind::ProgramId(_) | VarKind::ThreadCount(_))
-        };
+        let plain =
+            |k: &VarKind| matches!(k, VarKind::Arg(_) | VarKind::ProgramId(_) | VarKind::ThreadCount(_));
         if !kinds.iter().all(plain) {
             return None;
         }
-        let own: BTreeSet<u8> =
-            kinds.iter().filter_map(|k| if let VarKind::ProgramId(axis) = k { Some(*axis) } else { None }).collect();
+        let own: BTreeSet<u8> = kinds
+            .iter()
+            .filter_map(|k| if let VarKind::ProgramId(axis) = k { Some(*axis) } else { None })
+            .collect();
         if !own.is_empty() && *c < 0 {
             return None;
         }
@@ -179,15 +190,22 @@ fn every_program(env: &Env<'_>, fact: Fact) -> Option<(Poly, BTreeSet<u8>)> {
         kept = kept.plus(&term, 1)?;
     }
     let bounded_by_args = kept.terms().iter().any(|(mono, c)| {
-        *c < 0 && env.vars_of(mono).iter().any(|v| {
-            matches!(env.dag.vars().get(v.index()).map(|v| &v.kind), Some(VarKind::Arg(_)))
-        })
+        *c < 0
+            && env
+                .vars_of(mono)
+                .iter()
+                .any(|v| matches!(env.dag.vars().get(v.index()).map(|v| &v.kind), Some(VarKind::Arg(_))))
     });
     (!axes.is_empty() && bounded_by_args).then_some((kept, axes))
 }
 
 /// `poly ≤ 0` as a node in 64 bits, and in words.
-fn assumption(dag: &mut Dag, poly: &Poly, axes: BTreeSet<u8>, arg: &dyn Fn(usize) -> String) -> Option<GridAssumption> {
+fn assumption(
+    dag: &mut Dag,
+    poly: &Poly,
+    axes: BTreeSet<u8>,
+    arg: &dyn Fn(usize) -> String,
+) -> Option<GridAssumption> {
     let (mut left, mut right) = (dag.constant(0, 64), dag.constant(0, 64));
     let (mut block, mut size) = (None, None);
     let mut simple = true;
@@ -201,24 +219,33 @@ fn assumption(dag: &mut Dag, poly: &Poly, axes: BTreeSet<u8>, arg: &dyn Fn(usize
         *side = dag.make(Op::Add, 64, &[*side, term], Origin::NONE);
         match (mono.as_slice(), *c) {
             ([], 1) => {}
-            (&[id], c) if c > 0 && matches!(dag.as_var(id), Some((_, v)) if matches!(v.kind, VarKind::ProgramId(_))) => {
+            (&[id], c)
+                if c > 0
+                    && matches!(dag.as_var(id), Some((_, v)) if matches!(v.kind, VarKind::ProgramId(_))) =>
+            {
                 simple &= block.replace(c.to_string()).is_none();
             }
             (&[a, b], 1) => {
-                let count = [a, b].into_iter().find(|&id| {
-                    matches!(dag.as_var(id), Some((_, v)) if matches!(v.kind, VarKind::ThreadCount(_)))
-                });
-                simple &= count.is_some() && block.replace(count.map_or_else(String::new, |id| dag.expression(id, arg))).is_none();
+                let count = [a, b].into_iter().find(
+                    |&id| matches!(dag.as_var(id), Some((_, v)) if matches!(v.kind, VarKind::ThreadCount(_))),
+                );
+                simple &= count.is_some()
+                    && block.replace(count.map_or_else(String::new, |id| dag.expression(id, arg))).is_none();
             }
             (&[id], -1) => simple &= size.replace(dag.expression(id, arg)).is_none(),
             _ => simple = false,
         }
     }
     let fact = dag.compare(Pred::Sle, left, right, Origin::NONE);
-    let letters: Vec<&str> = axes.iter().map(|&a| ["x", "y", "z"].get(usize::from(a)).copied().unwrap_or("?")).collect();
+    let letters: Vec<&str> =
+        axes.iter().map(|&a| ["x", "y", "z"].get(usize::from(a)).copied().unwrap_or("?")).collect();
     let text = match (simple, block, size) {
-        (true, Some(block), Some(size)) if block == "1" => format!("grid {} = {size}, from the mask", letters.join(", ")),
-        (true, Some(block), Some(size)) => format!("grid {} = cdiv({size}, {block}), from the mask", letters.join(", ")),
+        (true, Some(block), Some(size)) if block == "1" => {
+            format!("grid {} = {size}, from the mask", letters.join(", "))
+        }
+        (true, Some(block), Some(size)) => {
+            format!("grid {} = cdiv({size}, {block}), from the mask", letters.join(", "))
+        }
         _ => {
             let condition = format!("{} <= {}", dag.expression(left, arg), dag.expression(right, arg));
             format!("grid {}: every program has work, {condition}", letters.join(", "))

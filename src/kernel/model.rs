@@ -120,7 +120,9 @@ impl Model {
     #[must_use]
     pub fn base_name(&self, base: &Base) -> String {
         match base {
-            Base::Param(index) => self.params.get(*index).map_or_else(|| format!("arg{index}"), |p| p.name.clone()),
+            Base::Param(index) => {
+                self.params.get(*index).map_or_else(|| format!("arg{index}"), |p| p.name.clone())
+            }
             Base::Computed => "a computed pointer".into(),
         }
     }

@@ -42,7 +42,13 @@ enum State {
 
 /// Sweeps an argument over 1..=`up_to` for some accesses. `None` when a value can't be decided.
 #[must_use]
-pub fn sweep(kernel: &Kernel, bindings: &Bindings, name: &str, which: &[usize], up_to: i128) -> Option<Sweep> {
+pub fn sweep(
+    kernel: &Kernel,
+    bindings: &Bindings,
+    name: &str,
+    which: &[usize],
+    up_to: i128,
+) -> Option<Sweep> {
     let index = kernel.model.params.iter().position(|p| p.name == name);
     let lattice = index.map_or(1, |i| lattice_of(&kernel.model, bindings, i));
     // What PTX computes holds on the lattice only; TTIR says what happens off it too.
@@ -135,8 +141,10 @@ pub fn machine_limit(kernel: &Kernel, bindings: &Bindings, name: &str) -> i128 {
             let mut roots: Vec<NodeId> = vec![access.offset];
             roots.extend(common.iter().chain(&access.facts).map(|f| f.0));
             let mut env = environment(&kernel.model, &bindings, &std::collections::BTreeSet::new(), &roots);
-            let readers: Vec<NodeId> =
-                super::solve::duties(&kernel.model.dag, &[access.offset], false).iter().map(|d| d.reader).collect();
+            let readers: Vec<NodeId> = super::solve::duties(&kernel.model.dag, &[access.offset], false)
+                .iter()
+                .map(|d| d.reader)
+                .collect();
             for reader in readers {
                 env.trust(reader);
             }

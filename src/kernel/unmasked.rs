@@ -12,7 +12,8 @@ use super::model::Access;
 use super::sym::{NodeId, VarKind};
 
 /// Words that authors use for a number of elements.
-const SIZE_NAMES: [&str; 9] = ["n", "numel", "n_elements", "num_elements", "size", "length", "len", "total", "n_elem"];
+const SIZE_NAMES: [&str; 9] =
+    ["n", "numel", "n_elements", "num_elements", "size", "length", "len", "total", "n_elem"];
 
 /// A tile: which axis steps by how many elements.
 struct Tile {
@@ -44,12 +45,14 @@ pub(super) fn find(kernel: &Kernel, bindings: &Bindings) -> Vec<(Finding, Option
                 (Certainty::Supported, Some((last, n - 1)), detail)
             }
             None => {
-                let detail = format!("no mask: the last program passes the end unless {name} is a multiple of {step}");
+                let detail =
+                    format!("no mask: the last program passes the end unless {name} is a multiple of {step}");
                 (Certainty::Suspected, None, detail)
             }
         };
         let location = model.location(access.origin).cloned();
-        let assumed = last.map(|_| format!("grid {letter} = cdiv({name}, {step}): one program for each {step} of {name}"));
+        let assumed = last
+            .map(|_| format!("grid {letter} = cdiv({name}, {step}): one program for each {step} of {name}"));
         let expression = format!("program_id({letter}) * {step} + arange(0, {step})");
         out.push((
             Finding {
@@ -76,11 +79,13 @@ pub(super) fn find(kernel: &Kernel, bindings: &Bindings) -> Vec<(Finding, Option
 fn size_argument(kernel: &Kernel) -> Option<usize> {
     let params = &kernel.model.params;
     let int = |i: &usize| params.get(*i).is_some_and(|p| p.int_width.is_some());
-    let unused: Vec<usize> = (0..params.len()).filter(int).filter(|&i| params.get(i).is_some_and(|p| !p.used)).collect();
+    let unused: Vec<usize> =
+        (0..params.len()).filter(int).filter(|&i| params.get(i).is_some_and(|p| !p.used)).collect();
     if let [only] = unused.as_slice() {
         return Some(*only);
     }
-    let named = |i: &usize| params.get(*i).is_some_and(|p| SIZE_NAMES.contains(&p.name.to_lowercase().as_str()));
+    let named =
+        |i: &usize| params.get(*i).is_some_and(|p| SIZE_NAMES.contains(&p.name.to_lowercase().as_str()));
     unused.iter().copied().find(|i| named(i))
 }
 

@@ -85,7 +85,9 @@ pub fn needs_of(dag: &Dag, root: NodeId, sign: Sign) -> Needs {
     let mut seen = std::collections::HashSet::new();
     while let Some(id) = todo.pop() {
         let node = dag.node(id);
-        if !seen.insert(id) || !matches!(node.op, Op::Add | Op::Sub | Op::Mul | Op::Sext | Op::Zext | Op::Trunc) {
+        if !seen.insert(id)
+            || !matches!(node.op, Op::Add | Op::Sub | Op::Mul | Op::Sext | Op::Zext | Op::Trunc)
+        {
             continue;
         }
         for (index, &arg) in node.args().iter().enumerate() {

@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use super::facts::{Fact, Inequality, flatten, inequalities};
 use super::Env;
+use super::facts::{Fact, Inequality, flatten, inequalities};
 use crate::kernel::interval::Interval;
 use crate::kernel::sym::{NodeId, Op, Point, Poly, Values, VarId};
 
@@ -114,7 +114,9 @@ impl Env<'_> {
         if !goal.upward {
             // Inside, the search maximises the negated node.
             match &mut outcome {
-                Outcome::Holds(value) | Outcome::Open(value) | Outcome::Passes { value, .. } => *value = -*value,
+                Outcome::Holds(value) | Outcome::Open(value) | Outcome::Passes { value, .. } => {
+                    *value = -*value
+                }
             }
         }
         outcome
@@ -198,7 +200,9 @@ impl Search<'_, '_> {
 
     fn tighten(&self, region: &mut Region, id: NodeId, new: Interval) -> bool {
         if let Op::Var(var) = self.env.dag.node(id).op {
-            let Some(slot) = self.slot.get(&var).and_then(|&at| region.vars.get_mut(at)) else { return false };
+            let Some(slot) = self.slot.get(&var).and_then(|&at| region.vars.get_mut(at)) else {
+                return false;
+            };
             let next = slot.meet(new);
             let changed = next != *slot;
             *slot = next;
@@ -266,7 +270,9 @@ impl Search<'_, '_> {
     fn probes(&self, region: &Region) -> Vec<Vec<i128>> {
         let slope = |var: VarId| {
             self.poly.terms().iter().find_map(|(mono, c)| {
-                mono.iter().any(|&id| self.env.dag.as_var(id).is_some_and(|(v, _)| v == var)).then_some(*c > 0)
+                mono.iter()
+                    .any(|&id| self.env.dag.as_var(id).is_some_and(|(v, _)| v == var))
+                    .then_some(*c > 0)
             })
         };
         let pick = |up: &dyn Fn(VarId) -> bool| -> Vec<i128> {
@@ -303,7 +309,8 @@ impl Search<'_, '_> {
                 self.narrow(&mut part).map_or(-Interval::ALL.hi, |ranges| self.bound(&ranges))
             };
             let (a, b) = (side(low), side(high));
-            let gain = parent.saturating_sub(a.min(b)).max(0).saturating_add(parent.saturating_sub(a.max(b)).max(0));
+            let gain =
+                parent.saturating_sub(a.min(b)).max(0).saturating_add(parent.saturating_sub(a.max(b)).max(0));
             let key = (gain, range.span(), at);
             if best.is_none_or(|known| (key.0, key.1) > (known.0, known.1)) {
                 best = Some(key);

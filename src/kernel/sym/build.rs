@@ -94,7 +94,11 @@ impl Dag {
             },
             (Op::Or | Op::Xor, &[a, b]) => {
                 let apart = (self.node(a).zeros | self.node(b).zeros) & mask(width) == mask(width);
-                if apart && width > 1 { self.add(a, b, width, origin) } else { self.insert(op, width, args, origin) }
+                if apart && width > 1 {
+                    self.add(a, b, width, origin)
+                } else {
+                    self.insert(op, width, args, origin)
+                }
             }
             (Op::And, &[a, b]) => self.and(a, b, width, origin),
             (Op::ShrS | Op::ShrU | Op::DivS | Op::DivU, &[a, b]) if self.neutral(op, b) => a,
@@ -218,7 +222,8 @@ impl Dag {
     /// The bits of a result that are always zero.
     fn zeros(&self, op: Op, width: u8, args: &[NodeId]) -> u64 {
         let of = |i: usize| args.get(i).map_or(0, |&arg| self.node(arg).zeros);
-        let amount = |i: usize| args.get(i).and_then(|&arg| self.as_const(arg)).and_then(|v| u32::try_from(v).ok());
+        let amount =
+            |i: usize| args.get(i).and_then(|&arg| self.as_const(arg)).and_then(|v| u32::try_from(v).ok());
         let above = !mask(width);
         let low_run = |zeros: u64| (!zeros).trailing_zeros();
         let low_mask = |bits: u32| if bits >= 64 { u64::MAX } else { (1u64 << bits) - 1 };

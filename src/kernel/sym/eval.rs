@@ -192,7 +192,14 @@ impl Values {
                 }
                 // A selection's own width is its operands'; everything else reads the first operand's.
                 let from = node.args().first().map_or(node.width, |&arg| dag.node(arg).width);
-                Step { op: node.op, width: node.width, from, args, arity: node.args().len(), trusted: trusted(id) }
+                Step {
+                    op: node.op,
+                    width: node.width,
+                    from,
+                    args,
+                    arity: node.args().len(),
+                    trusted: trusted(id),
+                }
             })
             .collect();
         Self { ids, place, steps }

@@ -59,7 +59,9 @@ impl Lowering<'_> {
             }
             common = Some(match common {
                 None => facts,
-                Some(known) => known.into_iter().zip(facts).take_while(|(a, b)| a == b).map(|(a, _)| a).collect(),
+                Some(known) => {
+                    known.into_iter().zip(facts).take_while(|(a, b)| a == b).map(|(a, _)| a).collect()
+                }
             });
         }
         common.unwrap_or_default()
@@ -91,7 +93,9 @@ impl Lowering<'_> {
                 }
                 "tt.assert" => self.assertion(index),
                 "tt.reduce" | "tt.scan" | "tt.map_elementwise" => {}
-                "tt.call" | "func.call" => self.lost.push(("it calls a function that is not part of it".into(), place)),
+                "tt.call" | "func.call" => {
+                    self.lost.push(("it calls a function that is not part of it".into(), place))
+                }
                 _ => {
                     if !self.access(index, facts) && self.may_touch_memory(index) {
                         self.lost.push((super::lower::unknown(&name), place));
@@ -110,7 +114,8 @@ impl Lowering<'_> {
 
     /// A debug build checks its own 32-bit arithmetic; whether it would wrap is still worth knowing.
     fn assertion(&mut self, index: usize) {
-        let checks = self.op(index).words.iter().any(|word| format!("{:?}", word.kind).contains("overflow detected"));
+        let checks =
+            self.op(index).words.iter().any(|word| format!("{:?}", word.kind).contains("overflow detected"));
         let note = "a debug build: its own assertions report the overflow before an address is used";
         if checks && !self.notes.iter().any(|known| known == note) {
             self.notes.push(note.into());
@@ -275,14 +280,31 @@ impl Lowering<'_> {
         let op = self.op(index);
         let known = ["arith.", "scf.", "cf.", "math.", "tt.return", "tt.func", "ub."];
         let moves = [
-            "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.view", "tt.trans", "tt.bitcast",
-            "tt.ptr_to_int", "tt.int_to_ptr", "tt.make_tensor_ptr", "tt.make_tensor_descriptor", "tt.advance",
-            "tt.print", "tt.join", "tt.split", "tt.cat", "tt.unsplat",
+            "tt.addptr",
+            "tt.splat",
+            "tt.broadcast",
+            "tt.expand_dims",
+            "tt.reshape",
+            "tt.view",
+            "tt.trans",
+            "tt.bitcast",
+            "tt.ptr_to_int",
+            "tt.int_to_ptr",
+            "tt.make_tensor_ptr",
+            "tt.make_tensor_descriptor",
+            "tt.advance",
+            "tt.print",
+            "tt.join",
+            "tt.split",
+            "tt.cat",
+            "tt.unsplat",
         ];
         if known.iter().any(|dialect| op.name.starts_with(dialect)) || moves.contains(&op.name.as_str()) {
             return false;
         }
-        op.operands.iter().any(|&value| self.ty(value).pointee_bytes().is_some() || !self.ty(value).block.is_empty())
+        op.operands
+            .iter()
+            .any(|&value| self.ty(value).pointee_bytes().is_some() || !self.ty(value).block.is_empty())
     }
 
     /// Notes an access.

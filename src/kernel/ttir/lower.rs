@@ -68,7 +68,8 @@ pub fn lower(module: &Module, function: &Function) -> Model {
 /// Which operations end an author's assignment: some user of theirs belongs to another one. The compiler names every
 /// step of `x = load(p + i * s)` "x", but only the last one is x.
 fn finished_names(module: &Module, function: &Function) -> Vec<bool> {
-    let author = |index: usize| function.operations.get(index).and_then(|op| module.places.author_name(op.place));
+    let author =
+        |index: usize| function.operations.get(index).and_then(|op| module.places.author_name(op.place));
     let names: Vec<Option<String>> = (0..function.operations.len()).map(author).collect();
     let mut finished = vec![false; names.len()];
     for (user, op) in function.operations.iter().enumerate() {
@@ -216,12 +217,17 @@ impl Lowering<'_> {
             },
             "arith.cmpi" => self.comparison(index, at),
             "arith.select" => {
-                let cond_at = if self.op(index).operands.first().is_some_and(|&c| self.ty(c).shape.is_empty()) {
+                let cond_at = if self.op(index).operands.first().is_some_and(|&c| self.ty(c).shape.is_empty())
+                {
                     Vec::new()
                 } else {
                     at.clone()
                 };
-                let args = [self.operand(index, 0, &cond_at), self.operand(index, 1, at), self.operand(index, 2, at)];
+                let args = [
+                    self.operand(index, 0, &cond_at),
+                    self.operand(index, 1, at),
+                    self.operand(index, 2, at),
+                ];
                 self.dag.make(Op::Select, width, &args, origin)
             }
             "arith.extsi" | "arith.index_cast" | "arith.extui" | "arith.index_castui" | "arith.trunci" => {
@@ -235,7 +241,9 @@ impl Lowering<'_> {
                 };
                 self.dag.make(kind, width, &[arg], origin)
             }
-            "arith.ceildivsi" | "arith.floordivsi" => self.rounded_quotient(index, name == "arith.ceildivsi", at, width),
+            "arith.ceildivsi" | "arith.floordivsi" => {
+                self.rounded_quotient(index, name == "arith.ceildivsi", at, width)
+            }
             "math.absi" => {
                 let arg = self.operand(index, 0, at);
                 let zero = self.dag.constant(0, width);
@@ -259,7 +267,11 @@ impl Lowering<'_> {
                 };
                 self.dag.var(kind, width)
             }
-            "tt.load" | "tt.atomic_rmw" | "tt.atomic_cas" | "tt.descriptor_load" | "tt.experimental_descriptor_load"
+            "tt.load"
+            | "tt.atomic_rmw"
+            | "tt.atomic_cas"
+            | "tt.descriptor_load"
+            | "tt.experimental_descriptor_load"
             | "tt.descriptor_gather" => self.dag.loaded(width, origin),
             "scf.for" => self.loop_result(index, result, at, width),
             "scf.if" => self.branch_result(index, result, at, width),
@@ -279,7 +291,10 @@ impl Lowering<'_> {
             "tt.splat" | "tt.unsplat" => Some((source, vec![self.dag.constant(0, 64); from.len()])),
             "tt.broadcast" => {
                 let zero = self.dag.constant(0, 64);
-                Some((source, from.iter().zip(at).map(|(&dim, &i)| if dim == 1 { zero } else { i }).collect()))
+                Some((
+                    source,
+                    from.iter().zip(at).map(|(&dim, &i)| if dim == 1 { zero } else { i }).collect(),
+                ))
             }
             "tt.expand_dims" => {
                 let axis = usize::try_from(int_attribute(op, "axis")?).ok()?;

@@ -21,7 +21,11 @@ fn types(op: &Operation) -> (Vec<Type>, Vec<Type>) {
             Kind::Word(word) if word == "to" && depth == 0 && typed => after = true,
             Kind::Word(word) | Kind::Angled(word) if typed && depth == 0 => {
                 let ty = parse_type(word);
-                if ty.element != Element::Other || !ty.block.is_empty() || word.starts_with('!') || word.starts_with("tensor") {
+                if ty.element != Element::Other
+                    || !ty.block.is_empty()
+                    || word.starts_with('!')
+                    || word.starts_with("tensor")
+                {
                     if after { sides.1.push(ty) } else { sides.0.push(ty) }
                 }
             }
@@ -37,11 +41,9 @@ pub(super) fn result_types(op: &Operation, function: &Function) -> Vec<Type> {
     match op.name.as_str() {
         // `: i32` after a loop's result list is the induction variable's type.
         "scf.for" | "scf.if" | "scf.while" => after,
-        "arith.cmpi" | "arith.cmpf" => before
-            .first()
-            .map(|ty| Type { element: Element::Int(1), ..ty.clone() })
-            .into_iter()
-            .collect(),
+        "arith.cmpi" | "arith.cmpf" => {
+            before.first().map(|ty| Type { element: Element::Int(1), ..ty.clone() }).into_iter().collect()
+        }
         "tt.load" => {
             let pointer = op.operands.first().and_then(|&v| function.values.get(v)).map(|v| v.ty.clone());
             let ty = pointer.or_else(|| before.first().cloned());
@@ -121,11 +123,11 @@ pub(super) fn initial_values(op: &Operation) -> &[usize] {
 #[must_use]
 pub(super) fn int_attribute(op: &Operation, key: &str) -> Option<i128> {
     let plain = op.words.windows(3).find_map(|window| match window {
-        [Token { kind: Kind::Word(k), .. }, Token { kind: Kind::Sign('='), .. }, Token { kind: Kind::Int(v), .. }]
-            if k == key =>
-        {
-            Some(*v)
-        }
+        [
+            Token { kind: Kind::Word(k), .. },
+            Token { kind: Kind::Sign('='), .. },
+            Token { kind: Kind::Int(v), .. },
+        ] if k == key => Some(*v),
         _ => None,
     });
     plain.or_else(|| {

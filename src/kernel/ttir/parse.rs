@@ -186,8 +186,12 @@ impl Parser<'_> {
     }
 
     fn parameter(&mut self, function: &mut Function, name: String) {
-        let mut parameter =
-            Parameter { name: name.clone(), ty: Type::other(), divisibility: 1, value: function.values.len() };
+        let mut parameter = Parameter {
+            name: name.clone(),
+            ty: Type::other(),
+            divisibility: 1,
+            value: function.values.len(),
+        };
         while let Some(kind) = self.kind(0) {
             match kind {
                 Kind::Sign(',' | ')') => break,
@@ -224,7 +228,8 @@ impl Parser<'_> {
     }
 
     fn lookup(&mut self, function: &mut Function, name: &str, index: usize) -> usize {
-        let found = self.scopes.iter().rev().find_map(|scope| scope.get(name)).and_then(|list| list.get(index));
+        let found =
+            self.scopes.iter().rev().find_map(|scope| scope.get(name)).and_then(|list| list.get(index));
         match found {
             Some(&value) => value,
             None => {
@@ -235,7 +240,12 @@ impl Parser<'_> {
     }
 
     /// Blocks up to the closing brace; `entry` are names for the first block's arguments with their types.
-    fn region(&mut self, function: &mut Function, depth: usize, entry: &[(String, Type)]) -> (Vec<usize>, bool) {
+    fn region(
+        &mut self,
+        function: &mut Function,
+        depth: usize,
+        entry: &[(String, Type)],
+    ) -> (Vec<usize>, bool) {
         self.scopes.push(HashMap::new());
         let mut blocks = vec![self.block(function, String::new(), entry)];
         let mut closed = false;
@@ -394,7 +404,13 @@ impl Parser<'_> {
         self.finish(function, block, op, &results);
     }
 
-    fn finish(&mut self, function: &mut Function, block: usize, mut op: Operation, results: &[(String, usize)]) {
+    fn finish(
+        &mut self,
+        function: &mut Function,
+        block: usize,
+        mut op: Operation,
+        results: &[(String, usize)],
+    ) {
         let index = function.operations.len();
         let types = super::ops::result_types(&op, function);
         let mut nth = 0;
@@ -476,11 +492,11 @@ fn region_arguments(op: &Operation, entry: &[(String, Type)]) -> Vec<(String, Ty
 /// `tt.divisibility = 16`
 fn divisibility(tokens: &[Token]) -> Option<u64> {
     tokens.windows(3).find_map(|window| match window {
-        [Token { kind: Kind::Word(key), .. }, Token { kind: Kind::Sign('='), .. }, Token { kind: Kind::Int(value), .. }]
-            if key == "tt.divisibility" =>
-        {
-            u64::try_from(*value).ok().filter(|&v| v > 0)
-        }
+        [
+            Token { kind: Kind::Word(key), .. },
+            Token { kind: Kind::Sign('='), .. },
+            Token { kind: Kind::Int(value), .. },
+        ] if key == "tt.divisibility" => u64::try_from(*value).ok().filter(|&v| v > 0),
         _ => None,
     })
 }

@@ -63,7 +63,12 @@ impl Places {
                 (self.push(Place::Alias(name)), 1)
             }
             Some(Kind::Text(text)) => match (kind(1), kind(2), kind(3), kind(4)) {
-                (Some(Kind::Sign(':')), Some(Kind::Int(line)), Some(Kind::Sign(':')), Some(Kind::Int(column))) => {
+                (
+                    Some(Kind::Sign(':')),
+                    Some(Kind::Int(line)),
+                    Some(Kind::Sign(':')),
+                    Some(Kind::Int(column)),
+                ) => {
                     let number = |v: i128| u32::try_from(v).unwrap_or(0);
                     let (line, column) = (number(*line), number(*column));
                     (self.push(Place::File(Location { file: text.clone(), line, column })), 5)

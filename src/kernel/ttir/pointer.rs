@@ -90,7 +90,8 @@ impl Lowering<'_> {
             "tt.make_tensor_ptr" | "tt.make_tensor_descriptor" => self.tile_pointer(index),
             "tt.advance" => self.advanced(index),
             "arith.select" => {
-                let at_cond = if self.op(index).operands.first().is_some_and(|&c| self.ty(c).shape.is_empty()) {
+                let at_cond = if self.op(index).operands.first().is_some_and(|&c| self.ty(c).shape.is_empty())
+                {
                     Vec::new()
                 } else {
                     at.clone()
@@ -159,7 +160,9 @@ impl Lowering<'_> {
 
     fn advanced(&mut self, index: usize) -> Pointer {
         let pointer = self.nth_pointer(index, 0, &Vec::new());
-        let Some(tile) = pointer.tile.clone() else { return self.lost_pointer("an advance of no block pointer") };
+        let Some(tile) = pointer.tile.clone() else {
+            return self.lost_pointer("an advance of no block pointer");
+        };
         let mut offsets = Vec::new();
         for (nth, &offset) in tile.offsets.iter().enumerate() {
             let step = self.operand(index, nth + 1, &Vec::new());
@@ -175,7 +178,8 @@ impl Lowering<'_> {
         let Some((op, _)) = self.owner.get(&block).copied() else {
             return self.lost_pointer("an address that several branches set");
         };
-        let pair = if self.op(op).name == "scf.for" && index > 0 { self.carried(op, index - 1) } else { None };
+        let pair =
+            if self.op(op).name == "scf.for" && index > 0 { self.carried(op, index - 1) } else { None };
         let Some((start, next)) = pair else {
             return self.lost_pointer("an address that a `while` loop carries");
         };
@@ -216,7 +220,8 @@ impl Lowering<'_> {
         };
         let mut pointer = self.pointer(arg, at);
         let trips = self.trips(op);
-        let end = |this: &mut Self, node: NodeId| match this.dag.as_var(node).map(|(_, var)| var.kind.clone()) {
+        let end = |this: &mut Self, node: NodeId| match this.dag.as_var(node).map(|(_, var)| var.kind.clone())
+        {
             Some(VarKind::Carried(of)) => {
                 let (key, last) = this.carries.placeholder(&mut this.dag, 64);
                 this.carries.define_final(key, of, trip(op), trips);
@@ -241,7 +246,9 @@ impl Lowering<'_> {
             "tt.store" => (AccessKind::Store, Some(2)),
             "tt.atomic_rmw" => (AccessKind::Atomic, Some(2)),
             "tt.atomic_cas" => (AccessKind::Atomic, None),
-            "tt.descriptor_load" | "tt.experimental_descriptor_load" | "tt.descriptor_gather" => (AccessKind::Load, None),
+            "tt.descriptor_load" | "tt.experimental_descriptor_load" | "tt.descriptor_gather" => {
+                (AccessKind::Load, None)
+            }
             "tt.descriptor_store" | "tt.experimental_descriptor_store" | "tt.descriptor_scatter" => {
                 (AccessKind::Store, None)
             }
@@ -264,7 +271,14 @@ impl Lowering<'_> {
         shape.iter().enumerate().map(lane).map(|(a, e)| self.dag.var(VarKind::Lane(a, e), 64)).collect()
     }
 
-    fn tensor_access(&mut self, index: usize, kind: AccessKind, mask: Option<usize>, target: usize, facts: &[Fact]) {
+    fn tensor_access(
+        &mut self,
+        index: usize,
+        kind: AccessKind,
+        mask: Option<usize>,
+        target: usize,
+        facts: &[Fact],
+    ) {
         let ty = self.ty(target);
         let at = self.lanes(&ty.shape);
         let pointer = self.pointer(target, &at);
@@ -279,7 +293,16 @@ impl Lowering<'_> {
             facts.push(fact);
         }
         let has_other = kind == AccessKind::Load && self.op(index).operands.len() > 2;
-        self.note(index, kind, pointer, Vec::new(), facts, ty.pointee_bytes().unwrap_or(1), masked, has_other);
+        self.note(
+            index,
+            kind,
+            pointer,
+            Vec::new(),
+            facts,
+            ty.pointee_bytes().unwrap_or(1),
+            masked,
+            has_other,
+        );
     }
 
     /// Adds (offset + lane) · stride of every dimension, and the bounds of those that are checked.
@@ -292,7 +315,17 @@ impl Lowering<'_> {
             return self.note(index, kind, pointer, Vec::new(), facts.to_vec(), 1, false, false);
         };
         let lanes = self.lanes(&ty.block);
-        self.tile_access(index, kind, pointer, &tile, &tile.offsets, &lanes, &checked, facts, ty.pointee_bytes());
+        self.tile_access(
+            index,
+            kind,
+            pointer,
+            &tile,
+            &tile.offsets,
+            &lanes,
+            &checked,
+            facts,
+            ty.pointee_bytes(),
+        );
     }
 
     fn descriptor_access(&mut self, index: usize, kind: AccessKind, target: usize, facts: &[Fact]) {
@@ -304,17 +337,40 @@ impl Lowering<'_> {
         for nth in 1..=count {
             let Some(&value) = self.op(index).operands.get(nth) else { continue };
             // A gather takes a whole tensor of row numbers.
-            let at = if self.ty(value).shape.is_empty() { Vec::new() } else { lanes.get(..1).unwrap_or(&[]).to_vec() };
+            let at = if self.ty(value).shape.is_empty() {
+                Vec::new()
+            } else {
+                lanes.get(..1).unwrap_or(&[]).to_vec()
+            };
             let node = self.value(value, &at);
             coordinates.push(self.dag.make(Op::Sext, 64, &[node], Self::origin(index)));
         }
         match pointer.tile.clone() {
             Some(tile) if tile.strides.len() == coordinates.len() && lanes.len() == coordinates.len() => {
                 let checked: Vec<usize> = (0..coordinates.len()).collect();
-                self.tile_access(index, kind, pointer, &tile, &coordinates, &lanes, &checked, facts, ty.pointee_bytes());
+                self.tile_access(
+                    index,
+                    kind,
+                    pointer,
+                    &tile,
+                    &coordinates,
+                    &lanes,
+                    &checked,
+                    facts,
+                    ty.pointee_bytes(),
+                );
             }
             // A descriptor made on the host: the hardware multiplies in 64 bits, only the coordinates are ours.
-            _ => self.note(index, kind, pointer, coordinates, facts.to_vec(), ty.pointee_bytes().unwrap_or(1), true, true),
+            _ => self.note(
+                index,
+                kind,
+                pointer,
+                coordinates,
+                facts.to_vec(),
+                ty.pointee_bytes().unwrap_or(1),
+                true,
+                true,
+            ),
         }
     }
 

@@ -70,7 +70,8 @@ fn value(input: &str) -> IResult<&str, Kind> {
 
 /// integer = [ "-" ] ( "0x" hex | digits ), not followed by "." or a letter
 fn integer(input: &str) -> IResult<&str, Kind> {
-    let (rest, text) = recognize((opt(char('-')), take_while1(|c: char| c.is_ascii_alphanumeric()))).parse(input)?;
+    let (rest, text) =
+        recognize((opt(char('-')), take_while1(|c: char| c.is_ascii_alphanumeric()))).parse(input)?;
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |d| (true, d));
     let parsed = match digits.strip_prefix("0x") {
         Some(hex) => i128::from_str_radix(hex, 16).ok(),
@@ -88,8 +89,10 @@ fn integer(input: &str) -> IResult<&str, Kind> {
 fn number(input: &str) -> IResult<&str, Kind> {
     let body = take_while(|c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '+'));
     let exponent = opt(recognize((one_of("-"), take_while1(|c: char| c.is_ascii_digit()))));
-    map(recognize((opt(char('-')), one_of("0123456789"), body, exponent)), |t: &str| Kind::Number(t.to_owned()))
-        .parse(input)
+    map(recognize((opt(char('-')), one_of("0123456789"), body, exponent)), |t: &str| {
+        Kind::Number(t.to_owned())
+    })
+    .parse(input)
 }
 
 /// text = '"' … '"', with backslash escapes
@@ -220,7 +223,8 @@ mod tests {
 
     #[test]
     fn results_numbers_and_properties() {
-        let kinds: Vec<Kind> = tokens("%65#1 -2147483648 2.0e-3 <{axis = 0 : i32}>").0.into_iter().map(|t| t.kind).collect();
+        let kinds: Vec<Kind> =
+            tokens("%65#1 -2147483648 2.0e-3 <{axis = 0 : i32}>").0.into_iter().map(|t| t.kind).collect();
         assert_eq!(kinds[0], Kind::Value("65".into(), 1));
         assert_eq!(kinds[1], Kind::Int(-2_147_483_648));
         assert_eq!(kinds[2], Kind::Number("2.0e-3".into()));

@@ -95,12 +95,24 @@ fn read(text: &str, depth: usize) -> Type {
     }
     if let Some(body) = inside(text, "!tt.ptr<") {
         let pointee = read(first_part(body), depth + 1);
-        return Type { shape: Vec::new(), element: Element::Pointer(bytes_of(&pointee)), block: pointee.shape };
+        return Type {
+            shape: Vec::new(),
+            element: Element::Pointer(bytes_of(&pointee)),
+            block: pointee.shape,
+        };
     }
     for head in ["!tt.tensordesc<", "!tt.tensor_desc<"] {
         if let Some(body) = inside(text, head) {
-            let inner = if body.starts_with("tensor<") { read(first_part(body), depth + 1) } else { bare(body, depth) };
-            return Type { shape: Vec::new(), element: Element::Pointer(bytes_of(&inner)), block: inner.shape };
+            let inner = if body.starts_with("tensor<") {
+                read(first_part(body), depth + 1)
+            } else {
+                bare(body, depth)
+            };
+            return Type {
+                shape: Vec::new(),
+                element: Element::Pointer(bytes_of(&inner)),
+                block: inner.shape,
+            };
         }
     }
     if let Some(body) = inside(text, "<") {
@@ -111,8 +123,11 @@ fn read(text: &str, depth: usize) -> Type {
         "bf16" => Element::Float(16),
         "tf32" => Element::Float(32),
         "!tt.ptr" => Element::Pointer(1),
-        _ => match (text.get(..1), text.get(1..).map(|digits| digits.split(['E', 'e']).next().unwrap_or(""))) {
-            (Some("i"), Some(bits)) => bits.parse().ok().filter(|b| (1..=64).contains(b)).map_or(Element::Other, Element::Int),
+        _ => match (text.get(..1), text.get(1..).map(|digits| digits.split(['E', 'e']).next().unwrap_or("")))
+        {
+            (Some("i"), Some(bits)) => {
+                bits.parse().ok().filter(|b| (1..=64).contains(b)).map_or(Element::Other, Element::Int)
+            }
             (Some("f"), Some(bits)) => bits.parse().map_or(Element::Other, Element::Float),
             _ => Element::Other,
         },
