@@ -5,11 +5,13 @@
 //! reading the text to `read`, and it never decides where a string goes.
 
 mod columns;
+mod command;
 mod escape;
 pub mod number;
 mod redact;
 
 pub use columns::{columns, fit, fit_end, pad};
+pub use command::command_line;
 pub use escape::{Escaped, escape};
 pub use redact::{Redactor, Replaced, SecretKind};
 

@@ -7,7 +7,7 @@ use super::coredump::{self, DumpSummary};
 use super::event::{Data, Event, FlightDumpSummary, InputId, Origin, RasSummary, Span};
 use super::flight_recorder::{self, FlightDump};
 use super::nccl_ras::{self, RasAnswer};
-use super::{Reading, read_text, shapes};
+use super::{Reading, read_text, sanitizer_xml, shapes};
 use crate::source::InputKind;
 
 /// What a file that is no text holds.
@@ -38,6 +38,7 @@ pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8]) -> InputReading
     match kind {
         InputKind::CoreDump => dump(input, bytes),
         InputKind::FlightRecorder => flight(input, bytes),
+        InputKind::SanitizerXml => sanitizer_report(input, bytes),
         InputKind::NcclRas => ras(input, bytes),
         kind if kind.is_line_text() => {
             InputReading { reading: text(input, bytes), ..InputReading::default() }
@@ -82,6 +83,15 @@ fn launch_line(launch: &super::event::FaultingLaunch) -> String {
         launch.kernel.as_deref().unwrap_or("an unnamed kernel"),
         arguments.join(", ")
     )
+}
+
+fn sanitizer_report(input: InputId, bytes: &[u8]) -> InputReading {
+    let (events, diagnostics) = sanitizer_xml::read(bytes, input);
+    let lines = memchr::memchr_iter(b'\n', bytes).count() as u64;
+    InputReading {
+        reading: Reading { events, diagnostics, lines, ..Reading::default() },
+        ..InputReading::default()
+    }
 }
 
 fn flight(input: InputId, bytes: &[u8]) -> InputReading {

@@ -158,6 +158,8 @@ fn notice(notice: &places::Notice) -> model::ObservedAt {
         line: notice.line,
         function: notice.function.as_deref().map(show),
         call: notice.call.as_deref().map(show),
+        call_text: notice.call_text.as_deref().map(show),
+        log_line: notice.log_line,
         is_sync_point: notice.is_sync_point,
         evidence: ids(&notice.evidence),
     }

@@ -3,6 +3,8 @@
 //! In: a report (already escaped). Out: Markdown in which nothing from a log can become markup: log text stands in code
 //! spans and fenced blocks that are longer than any run of backticks inside. It leaves colours and pictures to HTML.
 
+use crate::text::command_line;
+
 use super::model::{From, Report};
 
 /// The report as Markdown.
@@ -148,7 +150,7 @@ fn next(out: &mut String, report: &Report) {
             inline(&step.cost)
         ));
         if let Some(words) = &step.command {
-            let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
+            let line = command_line(words);
             for text in fenced(&format!("{line}\n")).lines() {
                 out.push_str(&format!("   {text}\n"));
             }

@@ -183,6 +183,10 @@ pub struct ObservedAt {
     pub function: Option<String>,
     /// The call that noticed it.
     pub call: Option<String>,
+    /// The call with its arguments.
+    pub call_text: Option<String>,
+    /// Line of the log on which the frame stands, counted from 1.
+    pub log_line: Option<u64>,
     /// Whether that call waits for the GPU; null where unknown.
     pub is_sync_point: Option<bool>,
     /// Evidence.

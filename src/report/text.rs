@@ -8,6 +8,8 @@ mod wrap;
 
 pub use paint::{Label, Paint};
 
+use crate::text::command_line;
+
 use super::model::{Certainty, CheckStatus, Evidence, From, Report, Role};
 use wrap::wrapped;
 
@@ -57,49 +59,20 @@ fn places(out: &mut String, report: &Report, paint: Paint) {
         if let Some(function) = &notice.function {
             text.push_str(&format!(" in {function}"));
         }
-        if let Some(call) = &notice.call {
-            text.push_str(&format!(", at {call}(…)"));
+        if let Some(call) = notice.call_text.as_ref().or(notice.call.as_ref()) {
+            let call = crate::text::fit(call, 60);
+            text.push_str(&format!(", at {call}{}", if call.contains('(') { "" } else { "(…)" }));
         }
         text.push_str(match notice.is_sync_point {
             Some(true) => ": a sync point, where the error came out",
             Some(false) => ": no sync point by itself",
             None => "",
         });
-        row(out, paint, "noticed", &format!("{text} {}", refs(report, &notice.evidence)));
+        row(out, paint, "noticed", &format!("{text} {}", notice_ref(report, notice)));
     }
     match &verdict.fault_at {
         Some(fault) => {
-            let mut text = fault.kernel.clone().unwrap_or_default();
-            let at = place(fault.file.as_deref(), fault.line);
-            if !at.is_empty() {
-                text.push_str(if text.is_empty() { "" } else { " at " });
-                text.push_str(&at);
-            }
-            for (name, value) in [("block", fault.block), ("thread", fault.thread), ("grid", fault.grid)] {
-                if let Some([x, y, z]) = value {
-                    text.push_str(&format!(", {name} ({x},{y},{z})"));
-                }
-            }
-            for part in [
-                fault
-                    .access
-                    .as_ref()
-                    .zip(fault.address.as_ref())
-                    .map(|(access, address)| format!("{access} bytes at {address}")),
-                fault.library.as_ref().map(|library| {
-                    format!(
-                        "in {library}{}",
-                        fault.offset.as_ref().map(|o| format!(" + {o}")).unwrap_or_default()
-                    )
-                }),
-            ]
-            .into_iter()
-            .flatten()
-            {
-                text.push_str(if text.is_empty() { "" } else { ", " });
-                text.push_str(&part);
-            }
-            row(out, paint, "happened", &format!("{text} {}", refs(report, &fault.evidence)));
+            row(out, paint, "happened", &format!("{} {}", fault_text(fault), refs(report, &fault.evidence)))
         }
         None if verdict.reported_asynchronously == Some(true) => {
             row(
@@ -111,6 +84,39 @@ fn places(out: &mut String, report: &Report, paint: Paint) {
         }
         None => {}
     }
+}
+
+/// Kernel, place, coordinates, access; or the little that an Xid tells.
+fn fault_text(fault: &super::model::FaultAt) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let at = place(fault.file.as_deref(), fault.line);
+    match (&fault.kernel, at.is_empty()) {
+        (Some(kernel), false) => parts.push(format!("{kernel} at {at}")),
+        (Some(kernel), true) => parts.push(kernel.clone()),
+        (None, false) => parts.push(at),
+        (None, true) => {}
+    }
+    for (name, value) in [("block", fault.block), ("thread", fault.thread), ("grid", fault.grid)] {
+        if let Some([x, y, z]) = value {
+            parts.push(format!("{name} ({x},{y},{z})"));
+        }
+    }
+    let known = !parts.is_empty();
+    match (&fault.access, &fault.address) {
+        (Some(access), Some(address)) => {
+            let unit = if access.ends_with(|c: char| c.is_ascii_digit()) { " bytes" } else { "" };
+            parts.push(format!("{access}{unit} at {address}"));
+        }
+        (None, Some(address)) => parts.push(format!("address {address}")),
+        _ => {}
+    }
+    if let Some(library) = &fault.library {
+        let offset = fault.offset.as_ref().map(|offset| format!(" + {offset}")).unwrap_or_default();
+        parts.push(format!("in {library}{offset}"));
+        return parts.join(", ");
+    }
+    let text = parts.join(", ");
+    if known { text } else { format!("{text}; which launch it was is not in this input") }
 }
 
 fn cause(out: &mut String, report: &Report, paint: Paint) {
@@ -260,7 +266,7 @@ fn next(out: &mut String, report: &Report, paint: Paint) {
             "  ",
         ));
         if let Some(words) = &step.command {
-            let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
+            let line = command_line(words);
             out.push_str(&format!("     {}\n", paint.label(Label::Command, &line)));
         }
     }
@@ -331,15 +337,30 @@ fn place(file: Option<&str>, line: Option<u32>) -> String {
 /// `run.log:16` of a piece of evidence.
 fn position(report: &Report, evidence: &Evidence) -> String {
     match &evidence.from {
-        From::Span { input, line, .. } => {
-            let path = report.inputs.get(*input as usize).map_or("?", |input| input.path.as_str());
-            let name = path.rsplit('/').next().unwrap_or(path);
-            format!("{name}:{line}")
-        }
+        From::Span { input, line: 0, .. } => input_name(report, *input).to_owned(),
+        From::Span { input, line, .. } => format!("{}:{line}", input_name(report, *input)),
         From::Derived { from } => format!("from {}", from.join(" ")),
         From::Probe => "probe".to_owned(),
         From::Answer => "answer".to_owned(),
     }
+}
+
+/// `[e3 run.log:13]`: the line of the frame rather than of the traceback's head.
+fn notice_ref(report: &Report, notice: &super::model::ObservedAt) -> String {
+    let whole = refs(report, &notice.evidence);
+    let first =
+        notice.evidence.first().and_then(|id| report.evidence.iter().find(|evidence| &evidence.id == id));
+    match (first.map(|evidence| (evidence, &evidence.from)), notice.log_line) {
+        (Some((evidence, From::Span { input, .. })), Some(line)) => {
+            format!("[{} {}:{line}]", evidence.id, input_name(report, *input))
+        }
+        _ => whole,
+    }
+}
+
+fn input_name(report: &Report, input: u32) -> &str {
+    let path = report.inputs.get(input as usize).map_or("?", |input| input.path.as_str());
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// `[e4 run.log:16]`

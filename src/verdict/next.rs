@@ -7,6 +7,7 @@ use crate::case::Case;
 use crate::read::event::Data;
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
+use crate::text::number::grouped;
 
 use super::Verdict;
 
@@ -209,6 +210,9 @@ fn core_dump(command: Option<Vec<String>>) -> Next {
 #[must_use]
 pub fn mitigations(verdict: &Verdict) -> Vec<Mitigation> {
     let m = |scope, summary: &str| Mitigation { summary: summary.to_owned(), scope };
+    if verdict.cause().and_then(|hypothesis| hypothesis.cause) == Some(CauseKind::Int32Overflow) {
+        return overflow(verdict);
+    }
     match verdict.cause().and_then(|hypothesis| hypothesis.cause) {
         Some(CauseKind::MissingMask) => vec![
             m("stop-gap", "pad the size to a multiple of the block"),
@@ -243,4 +247,52 @@ pub fn mitigations(verdict: &Verdict) -> Vec<Mitigation> {
         )],
         _ => Vec::new(),
     }
+}
+
+/// Stop-gap, fix and verification of a wrapped index, with the numbers of the likeliest shape.
+fn overflow(verdict: &Verdict) -> Vec<Mitigation> {
+    let m = |scope, summary: String| Mitigation { summary, scope };
+    let mut all = Vec::new();
+    let shape = verdict.shapes.iter().find(|shape| shape.overflows());
+    if let Some((shape, safe)) = shape.and_then(|shape| Some((shape, shape.boundary.safe?))) {
+        let multiple = match shape.boundary.safe_multiple {
+            Some(multiple) if shape.boundary.granularity > 1 && multiple != safe => {
+                format!(" ({} in multiples of {})", grouped(multiple), shape.boundary.granularity)
+            }
+            _ => String::new(),
+        };
+        let others: Vec<String> = shape
+            .mention
+            .dims
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != shape.sweep)
+            .map(|(_, dim)| grouped(u128::from(*dim)))
+            .collect();
+        let name = shape.mention.names.get(shape.sweep).map_or("rows", String::as_str);
+        all.push(m(
+            "stop-gap",
+            format!(
+                "cap {name} per rank at {}{multiple} for a width of {}; another width has another cap",
+                grouped(safe),
+                others.join(" × ")
+            ),
+        ));
+    }
+    all.push(m(
+        "fix",
+        "widen the row index to 64 bits before multiplying (row.to(tl.int64) * stride), for inputs and outputs, forward and backward"
+            .to_owned(),
+    ));
+    if let Some(shape) = shape {
+        let values: Vec<String> =
+            shape.boundary.shapes.iter().map(|shape| grouped(u128::from(shape.value))).collect();
+        if !values.is_empty() {
+            all.push(m(
+                "verification",
+                format!("run {}: every one must pass after the fix", values.join(" / ")),
+            ));
+        }
+    }
+    all
 }

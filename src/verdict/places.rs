@@ -26,6 +26,10 @@ pub struct Notice {
     pub function: Option<String>,
     /// Call that noticed it.
     pub call: Option<String>,
+    /// The call with its arguments, as the source line has it.
+    pub call_text: Option<String>,
+    /// Line of the log on which the frame stands, counted from 1.
+    pub log_line: Option<u64>,
     /// Whether that call waits for the GPU; none where unknown.
     pub is_sync_point: Option<bool>,
     /// Why the call notices earlier errors; continues "the call …".

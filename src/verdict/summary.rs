@@ -52,6 +52,7 @@ pub fn sentence(verdict: &Verdict) -> String {
     let mut text = String::new();
     if let Some(rank) = verdict.root_rank
         && verdict.ranks.len() > 1
+        && finding(verdict).is_none()
     {
         let _ = write!(text, "Rank {rank} failed first: ");
     }
@@ -129,7 +130,7 @@ fn fault_phrase(fault: &Fault) -> Option<String> {
 }
 
 fn notice_phrase(notice: &Notice) -> Option<String> {
-    let call = notice.call.as_deref().map(|call| format!("{call}(…)"));
+    let call = call_phrase(notice);
     let place = match (&notice.file, notice.line) {
         (Some(file), Some(line)) => Some(format!("{}:{line}", base_name(file))),
         (Some(file), None) => Some(base_name(file).to_owned()),
@@ -139,6 +140,19 @@ fn notice_phrase(notice: &Notice) -> Option<String> {
         (Some(call), Some(place)) => Some(format!("{call} in {place}")),
         (call, place) => call.or(place),
     }
+}
+
+/// `.to(device="cpu", …)`: the call as written where it is short, else its name.
+fn call_phrase(notice: &Notice) -> Option<String> {
+    let name = notice.call.as_deref()?;
+    let written = notice.call_text.as_deref().filter(|text| text.chars().count() <= 48);
+    let is_method =
+        notice.call_text.as_deref().is_some_and(|text| text.starts_with(name)) && !name.contains('.');
+    let dot = if is_method { "." } else { "" };
+    Some(match written {
+        Some(text) if text.starts_with(name) => format!("{dot}{text}"),
+        _ => format!("{dot}{name}(…)"),
+    })
 }
 
 /// Last component of a path.

@@ -6,7 +6,7 @@
 use crate::case::{Case, EvidenceId};
 use crate::read::event::{Advice, Data, Event, Messenger, Place, PyFrame, Status, Traceback};
 use crate::tables::class::FailureClass;
-use crate::tables::{sync_in_source, sync_point};
+use crate::tables::{SyncCall, sync_in_source, sync_point};
 
 use super::super::failure::Failure;
 use super::Notice;
@@ -49,9 +49,11 @@ fn from_traceback(case: &Case, root: &Failure, failures: &[Failure]) -> Option<N
         file: Some(frame.file.clone()),
         line: frame.line,
         function: frame.function.clone(),
-        call: call.as_ref().map(|(name, _)| name.clone()).or_else(|| plain_call(frame)),
+        call: call.as_ref().map(|call| call.name.clone()).or_else(|| plain_call(frame)),
         is_sync_point: Some(call.is_some()),
-        sync_why: call.map(|(_, why)| why),
+        sync_why: call.as_ref().map(|call| call.point.why),
+        call_text: call.map(|call| call.call),
+        log_line: Some(frame.log_line),
         evidence: vec![*id],
     })
 }
@@ -143,10 +145,8 @@ fn distance_from_user(file: &str) -> u8 {
 }
 
 /// The call on a frame's source line that notices earlier errors.
-fn sync_of(frame: &PyFrame) -> Option<(String, &'static str)> {
-    let source = frame.source.as_deref()?;
-    let call = sync_in_source(source, frame.marked.as_deref())?;
-    Some((call.name, call.point.why))
+fn sync_of(frame: &PyFrame) -> Option<SyncCall> {
+    sync_in_source(frame.source.as_deref()?, frame.marked.as_deref())
 }
 
 /// The name of the marked call where it is none that waits.
@@ -193,6 +193,7 @@ fn from_status(case: &Case, root: &Failure) -> Option<Notice> {
         is_sync_point: status.api.as_ref().map(|_| sync.is_some()),
         sync_why: sync,
         evidence: vec![id],
+        ..Notice::default()
     })
 }
 
