@@ -21,6 +21,14 @@ pub fn assign(failures: &mut Vec<Failure>) -> bool {
             failure.why = why;
         }
     }
+    // A line that only says "failed" adds nothing once something better says what failed.
+    if root.class != FailureClass::Undecided {
+        failures.retain(|failure| {
+            failure.weight != Weight::Hint
+                || failure.class != FailureClass::Undecided
+                || failure.relayed_by.is_some()
+        });
+    }
     failures.sort_by_key(|failure| failure.role);
     failures.insert(0, root);
     true
@@ -76,6 +84,9 @@ fn role_beside(failure: &Failure, root: &Failure) -> (Role, Option<String>) {
     }
     if failure.weight == Weight::Waiting && root.class != FailureClass::Nccl {
         return (Role::Messenger, Some("waited for the rank that had failed".to_owned()));
+    }
+    if failure.is_xid() && failure.class == root.class {
+        return (Role::Messenger, Some("the kernel driver saw the same fault".to_owned()));
     }
     if failure.class == root.class && failure.rank == root.rank {
         return (Role::Messenger, Some("says the same as the first failure".to_owned()));

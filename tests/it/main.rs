@@ -1,3 +1,6 @@
 //! The integration tests: one binary, one module a subject.
 
+mod architecture;
+mod samples;
+mod schema;
 mod source;
