@@ -23,7 +23,6 @@ pub const LITERALS: &[&str] = &[
     "[conda] ",
     "LLM engine",
     "ompute capability",
-    "CUDA capabilit",
     "server_args=",
     "CUDA used to build",
 ];
@@ -241,21 +240,11 @@ fn nccl(body: &str) -> Option<Fact> {
     digits(word).and_then(|_| fact("nccl", word))
 }
 
-/// `GPU 0: NVIDIA H200`, `Device 0: NVIDIA H100, compute capability 9.0`, PyTorch's word on an unsupported card.
+/// `GPU 0: NVIDIA H200`, `Device 0: NVIDIA H100, compute capability 9.0`; PyTorch's
+/// word on an unsupported card is the capability reader's.
 fn gpu(body: &str) -> Vec<Fact> {
     let mut facts = Vec::new();
     let text = body.trim();
-    if let Some(rest) = after(text, "with CUDA capability ") {
-        facts.extend(fact("compute_capability", before(rest, " ")));
-        facts.extend(fact("gpu", before(text, " with CUDA capability").rsplit(": ").next().unwrap_or("")));
-        return facts;
-    }
-    if let Some(list) =
-        after(text, "supports CUDA capabilities ").or_else(|| after(text, "supports CUDA capability "))
-    {
-        facts.extend(fact("torch_arch_list", list.trim_end_matches('.')));
-        return facts;
-    }
     let named = text.strip_prefix("GPU models and configuration: ").unwrap_or(text);
     if let Some(rest) = named.strip_prefix("GPU ").or_else(|| named.strip_prefix("Device "))
         && let Some((_, rest)) = digits(rest)
@@ -389,12 +378,6 @@ mod tests {
         assert_eq!(
             facts("| NVIDIA-SMI 580.1   Driver Version: 580.159.04   CUDA Version: 13.0     |\n"),
             pairs(&[("driver", "580.159.04"), ("driver_cuda", "13.0")])
-        );
-        assert_eq!(
-            facts(
-                "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.\n"
-            ),
-            pairs(&[("compute_capability", "sm_120"), ("gpu", "NVIDIA GeForce RTX 5090")])
         );
         assert_eq!(
             facts("  Device 0: NVIDIA H100, compute capability 9.0, VMM: yes\n"),

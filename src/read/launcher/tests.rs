@@ -55,6 +55,7 @@ const REPORT: &str = "torch.distributed.elastic.multiprocessing.errors.ChildFail
 fn the_report_parts_root_from_others() {
     let found = exits(REPORT);
     assert_eq!(found.len(), 2);
+    assert!(events(REPORT).iter().all(|event| matches!(event.data, Data::Exit(_) | Data::Exception(_))));
     let victim = ProcessExit {
         reporter: ExitReporter::ElasticReport,
         rank: Some(0),
