@@ -122,7 +122,7 @@ fn driver_faults() {
     );
     assert_eq!(
         kinds("Unable to determine the device handle for GPU0000:C3:00.0: Unknown Error\n"),
-        [(DriverFaultKind::GpuLost, None)]
+        [(DriverFaultKind::GpuLost, Some("0000:C3:00.0".to_owned()))]
     );
     assert_eq!(
         kinds("RuntimeError: Found no NVIDIA driver on your system. Please check\n"),

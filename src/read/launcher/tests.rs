@@ -169,6 +169,12 @@ fn other_launchers() {
         [(ExitReporter::Shell, Some(0xC000_0409), Some(6))]
     );
     assert_eq!(ends("worker-0 exited with code 139\n"), [(ExitReporter::Shell, Some(139), Some(11))]);
+    assert_eq!(
+        ends(
+            "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_0': -11}\n"
+        ),
+        [(ExitReporter::Python, Some(-11), Some(11))]
+    );
     assert!(ends("exit status 0\n").is_empty());
     assert!(ends("    sys.exit(main())\n").is_empty());
     assert!(ends("if exit code is not set, exit status None\n").is_empty());
