@@ -33,6 +33,8 @@ pub const LITERALS: &[&str] = &[
     "CUDA_",
     "python3 ",
     "python -",
+    "ailure",
+    "FAILED",
 ];
 
 /// Reads a launcher's line.
@@ -41,7 +43,7 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
         cx.push(line, Data::Command(command));
         return Taken::Part;
     }
-    if elastic::read(line, cx) {
+    if elastic::is_heading(line.body()) || elastic::read(line, cx) {
         return Taken::Whole;
     }
     if let Some(cleanup) = cleanup(line.body()) {

@@ -91,7 +91,9 @@ fn information(line: &Line<'_>, message: &str, cx: &mut Cx<'_>) -> Taken {
             ..NcclLine::default()
         }
     } else {
-        return Taken::No;
+        // What is left says nothing of a failure, though it may hold the word: "Failed to initialize NET plugin IB".
+        let facts = ["ersion", "set by environment", "uda failure"].iter().any(|word| message.contains(word));
+        return if facts { Taken::No } else { Taken::Whole };
     };
     cx.push(line, Data::Nccl(event));
     Taken::Whole

@@ -38,8 +38,8 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
     if body.starts_with("  File \"") || body.starts_with("frame #") {
         return Taken::No;
     }
-    if peer::ray(line, cx) {
-        return Taken::Whole;
+    if let Some(taken) = peer::ray(line, cx) {
+        return taken;
     }
     let timed_out = watchdog::timeouts(line, cx);
     let status = watchdog::work_status(line, cx);

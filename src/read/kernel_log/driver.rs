@@ -93,7 +93,7 @@ fn kind(body: &str) -> Option<DriverFaultKind> {
 /// `0000:b3:00.0` or `00000000:B3:00` in a line.
 fn bus_id(body: &str) -> Option<String> {
     body.split([' ', '(', ')', ',', '\'', '[', ']'])
-        .map(|word| word.trim_start_matches("PCI:").trim_start_matches("GPU-"))
+        .map(|word| word.trim_start_matches("PCI:").trim_start_matches("GPU-").trim_start_matches("GPU"))
         .find_map(|word| {
             let word = word.trim_end_matches([':', '.']);
             let parts: Vec<&str> = word.split(':').collect();

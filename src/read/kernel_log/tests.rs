@@ -122,7 +122,7 @@ fn driver_faults() {
     );
     assert_eq!(
         kinds("Unable to determine the device handle for GPU0000:C3:00.0: Unknown Error\n"),
-        [(DriverFaultKind::GpuLost, None)]
+        [(DriverFaultKind::GpuLost, Some("0000:C3:00.0".to_owned()))]
     );
     assert_eq!(
         kinds("RuntimeError: Found no NVIDIA driver on your system. Please check\n"),
@@ -169,6 +169,10 @@ fn segmentation_faults() {
     let protection = "traps: python[99] general protection fault ip:7f0000000010 sp:7ffd error:0 in libtorch.so[7f0000000000+99]\n";
     let found = &segfaults(protection)[0];
     assert_eq!((found.general_protection, found.offset, found.comm.as_str()), (true, Some(0x10), "python"));
+    let text = &segfaults(
+        "a[1]: segfault at 6f6c6c6548 ip 00007f0000001234 sp 00007ffc error 4 in a[7f0000000000+1000]\n",
+    )[0];
+    assert_eq!(text.address, Some(0x6f_6c6c_6548));
     let opcode = events("traps: python3[5] trap invalid opcode ip:55 sp:7f error:0 in python3[5+1]\n");
     assert!(matches!(&opcode[0].data, Data::Signal(signal) if signal.signal == 4 && signal.pid == Some(5)));
 }

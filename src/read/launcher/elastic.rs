@@ -12,6 +12,20 @@ use crate::tables::signals;
 /// Lines above an exit code that its entry may cover.
 const ENTRY_LINES: usize = 12;
 
+/// Headings of the report; they tell nothing that its entries do not.
+pub fn is_heading(body: &str) -> bool {
+    let text = body.trim();
+    let ends_job = text.trim_end_matches(':').ends_with("multiprocessing.errors.ChildFailedError");
+    let script =
+        text.strip_suffix(" FAILED").is_some_and(|name| !name.contains(' ') && name.ends_with(".py"));
+    ends_job
+        || script
+        || matches!(
+            text,
+            "Failures:" | "Other Failures:" | "Root Cause:" | "Root Cause (first observed failure):"
+        )
+}
+
 /// Reads such a line.
 pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> bool {
     let body = line.body();

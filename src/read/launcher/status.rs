@@ -124,6 +124,10 @@ fn python(text: &str) -> Option<ProcessExit> {
             ..with_code(ExitReporter::Python, code)
         });
     }
+    // vLLM's `Failed core proc(s): {'EngineCore_0': -9}`.
+    if let Some(code) = after(text, "Failed core proc(s): ").and_then(|rest| signed_after(rest, "': ")) {
+        return Some(with_code(ExitReporter::Python, code));
+    }
     let code =
         after(text, "exitcode=").and_then(signed).or_else(|| after(text, "exitcode: ").and_then(signed))?;
     Some(ProcessExit { pid: small_after(text, "pid="), ..with_code(ExitReporter::Python, code.0) })

@@ -55,6 +55,7 @@ const REPORT: &str = "torch.distributed.elastic.multiprocessing.errors.ChildFail
 fn the_report_parts_root_from_others() {
     let found = exits(REPORT);
     assert_eq!(found.len(), 2);
+    assert!(events(REPORT).iter().all(|event| matches!(event.data, Data::Exit(_) | Data::Exception(_))));
     let victim = ProcessExit {
         reporter: ExitReporter::ElasticReport,
         rank: Some(0),
@@ -168,6 +169,12 @@ fn other_launchers() {
         [(ExitReporter::Shell, Some(0xC000_0409), Some(6))]
     );
     assert_eq!(ends("worker-0 exited with code 139\n"), [(ExitReporter::Shell, Some(139), Some(11))]);
+    assert_eq!(
+        ends(
+            "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_0': -11}\n"
+        ),
+        [(ExitReporter::Python, Some(-11), Some(11))]
+    );
     assert!(ends("exit status 0\n").is_empty());
     assert!(ends("    sys.exit(main())\n").is_empty());
     assert!(ends("if exit code is not set, exit status None\n").is_empty());

@@ -4,7 +4,7 @@
 //! names signals; it is boilerplate, so such a line is spent.
 
 use super::super::event::{Data, ExitReporter, PeerLost, PeerLostKind, ProcessExit};
-use super::super::lines::{Cx, Line};
+use super::super::lines::{Cx, Line, Taken};
 use super::super::scan::{after, clip, has_any_case, signed_after, small_after};
 use crate::tables::signals;
 
@@ -92,7 +92,7 @@ fn peer(body: &str) -> Option<String> {
 }
 
 /// `The actor is dead because its worker process has died`, `A worker died or was killed while executing a task`.
-pub fn ray(line: &Line<'_>, cx: &mut Cx<'_>) -> bool {
+pub fn ray(line: &Line<'_>, cx: &mut Cx<'_>) -> Option<Taken> {
     let body = line.body();
     let dead = body.contains("actor is dead")
         || body.contains("actor died")
@@ -104,7 +104,7 @@ pub fn ray(line: &Line<'_>, cx: &mut Cx<'_>) -> bool {
         || body.contains("common causes include")
         || body.contains("root causes");
     if !dead {
-        return boilerplate;
+        return boilerplate.then_some(Taken::Whole);
     }
     let detail = clip(body.trim(), DETAIL_LIMIT_BYTES).to_owned();
     let pid = small_after(body, "Worker PID").or_else(|| small_after(body, "pid="));
@@ -134,5 +134,5 @@ pub fn ray(line: &Line<'_>, cx: &mut Cx<'_>) -> bool {
         );
     }
     // A traceback that names the actor's death needs its last line; only the list of causes is worthless.
-    boilerplate
+    Some(if boilerplate { Taken::Whole } else { Taken::Part })
 }

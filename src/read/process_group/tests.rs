@@ -191,6 +191,12 @@ fn peers_stores_and_monitors() {
 }
 
 #[test]
+fn an_applications_own_label_is_no_mismatch_and_no_loss() {
+    assert!(mismatches("job 12 status=cuda_error reason=collective_mismatch\n").is_empty());
+    assert!(losses("job 12 status=cuda_error\n").is_empty());
+}
+
+#[test]
 fn rays_list_of_causes_names_no_signal() {
     let text = "(raylet) The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. End of file. There are some potential root causes. (1) The process is killed by SIGKILL by OOM killer due to high memory usage. (2) ray stop --force is called. (3) The worker is crashed unexpectedly due to SIGSEGV or other unexpected errors.\n";
     let found = events(text);

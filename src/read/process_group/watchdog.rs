@@ -15,6 +15,8 @@ use super::push_of_rank;
 
 /// Longest text that an event keeps.
 const DETAIL_LIMIT_BYTES: usize = 400;
+/// Time-outs that one line may hold: a paste that lost its line ends holds several.
+const TIMEOUTS_A_LINE: usize = 64;
 
 /// `WorkNCCL(SeqNum=7, OpType=ALLREDUCE, …) ran for 15045 milliseconds`, as often as the line holds it.
 pub fn timeouts(line: &Line<'_>, cx: &mut Cx<'_>) -> bool {
@@ -28,7 +30,8 @@ pub fn timeouts(line: &Line<'_>, cx: &mut Cx<'_>) -> bool {
     }
     let mut found = false;
     let mut start = 0;
-    while let Some(at) = body.get(start..).and_then(|rest| rest.find("WorkNCCL(")) {
+    for _ in 0..TIMEOUTS_A_LINE {
+        let Some(at) = body.get(start..).and_then(|rest| rest.find("WorkNCCL(")) else { break };
         let at = start + at;
         let Some(text) = body.get(at + "WorkNCCL(".len()..) else { break };
         start = body.len() - text.len();

@@ -58,9 +58,7 @@ fn stack(line: &Line<'_>, cx: &mut Cx<'_>) -> (Vec<PyFrame>, u32) {
     let mut frames: Vec<PyFrame> = Vec::new();
     let (mut current, mut threads, mut foreign) = (true, false, 0);
     let mut last = line.number;
-    let following: Vec<Line<'_>> =
-        cx.after(line).take(WINDOW).take_while(|next| !ends(next.body())).collect();
-    for next in &following {
+    for next in cx.after(line).take(WINDOW).take_while(|next| !ends(next.body())) {
         let text = next.body();
         let lead = text.trim();
         if lead.is_empty() {
@@ -81,7 +79,7 @@ fn stack(line: &Line<'_>, cx: &mut Cx<'_>) -> (Vec<PyFrame>, u32) {
                 frames.push(frame);
             }
         } else if lead.starts_with("Extension modules:") {
-            cx.consume(next);
+            cx.consume(&next);
             last = next.number;
             break;
         } else if !(lead.contains("no Python frame")
@@ -95,7 +93,7 @@ fn stack(line: &Line<'_>, cx: &mut Cx<'_>) -> (Vec<PyFrame>, u32) {
             continue;
         }
         foreign = 0;
-        cx.consume(next);
+        cx.consume(&next);
         last = next.number;
     }
     (frames, u32::try_from(last.saturating_sub(line.number) + 1).unwrap_or(1))

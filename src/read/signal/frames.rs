@@ -43,8 +43,7 @@ pub fn under(line: &Line<'_>, cx: &mut Cx<'_>) -> (Vec<NativeFrame>, u32) {
     let (mut last, mut gap) = (line.number, 0);
     // A tag stands on the first line of a message only where the process, not its launcher, wrote it.
     let ours = |next: &Line<'_>| next.stream() == line.stream() || next.stream() == Stream::BARE;
-    let following: Vec<Line<'_>> = cx.after(line).take(WINDOW).filter(ours).take(FRAME_LIMIT * 4).collect();
-    for next in &following {
+    for next in cx.after(line).take(WINDOW).filter(ours) {
         let text = next.body().trim();
         if let Some(found) = frame(text) {
             if frames.len() < FRAME_LIMIT {
@@ -60,7 +59,7 @@ pub fn under(line: &Line<'_>, cx: &mut Cx<'_>) -> (Vec<NativeFrame>, u32) {
         } else {
             break;
         }
-        cx.consume(next);
+        cx.consume(&next);
         last = next.number;
     }
     (frames, u32::try_from(last.saturating_sub(line.number) + 1).unwrap_or(1))
