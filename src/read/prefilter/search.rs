@@ -9,14 +9,11 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind, Span, packed}
 use memchr::{memchr_iter, memchr2, memrchr2};
 
 use super::Candidate;
-use super::needles::needles;
+use super::needles::{groups, needles};
 use crate::read::lines::PIECE_LIMIT_BYTES;
 
 /// Bytes that each fast searcher goes through before the next one follows, so that they find them in the cache.
 const BLOCK_BYTES: usize = 64 << 10;
-
-/// Most needles of one fast searcher: the widest that the vector search takes in its quick form.
-const NEEDLES_A_SEARCHER: usize = 32;
 
 /// Chunks smaller than this are searched exactly: choosing needles would take longer.
 const FAST_FROM_BYTES: usize = 128 << 10;
@@ -56,10 +53,8 @@ impl Search {
         self.fast.get_or_init(|| {
             let literals: Vec<&str> = self.literals.iter().map(String::as_str).collect();
             let needles = needles(&literals);
-            let groups = needles.len().div_ceil(NEEDLES_A_SEARCHER).max(1);
-            let size = needles.len().div_ceil(groups).max(1);
-            let searchers: Option<Vec<packed::Searcher>> = needles
-                .chunks(size)
+            let searchers: Option<Vec<packed::Searcher>> = groups(needles)
+                .iter()
                 .map(|group| packed::Config::new().builder().extend(group).build())
                 .collect();
             // None where this processor has no vector search; the exact search does the work then.
