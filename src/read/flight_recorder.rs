@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::read::event::Place;
+use crate::read::event::{Data, Event, GroupRank, InputId, Origin, Place, Span, WorkStatus};
 use crate::read::{loose_json, pickle};
 
 pub use many::read_each;
@@ -38,8 +38,10 @@ pub struct FlightDump {
     pub entries: Vec<Entry>,
     /// Signatures that entries refer to, each once.
     pub signatures: Vec<Arc<Signature>>,
-    /// Python stacks that entries refer to, each once; innermost frame first.
-    pub stacks: Vec<Arc<[Place]>>,
+    /// Python frames that stacks refer to, each once.
+    pub frames: Vec<Place>,
+    /// Stacks that entries refer to, each once: indices in `frames`, innermost first.
+    pub stacks: Vec<Box<[u32]>>,
     /// False where the file ends before the dump does.
     pub complete: bool,
     /// Older entries that the ring buffer overwrote; absence of an early number then says nothing.
@@ -139,10 +141,51 @@ fn numel(sizes: &[Vec<i64>]) -> Option<u64> {
     })
 }
 
-/// The frame that belongs to the user's program: the innermost one outside the framework and its launchers.
-#[must_use]
-pub fn user_frame(stack: &[Place]) -> Option<&Place> {
-    stack.iter().find(|frame| !is_framework_file(&frame.file))
+impl FlightDump {
+    /// The frames of a stack, innermost first.
+    pub fn stack(&self, stack: u32) -> impl Iterator<Item = &Place> {
+        let frames = self.stacks.get(stack as usize).map_or(&[][..], AsRef::as_ref);
+        frames.iter().filter_map(|frame| self.frames.get(*frame as usize))
+    }
+
+    /// The frame of a stack that belongs to the user's program: the innermost one outside the framework and its launchers.
+    #[must_use]
+    pub fn user_frame(&self, stack: u32) -> Option<&Place> {
+        self.stack(stack).find(|frame| !is_framework_file(&frame.file))
+    }
+
+    /// How far `rank` came in each group, as events of the whole file.
+    #[must_use]
+    pub fn status_events(&self, input: InputId, rank: u32) -> Vec<Event> {
+        let event = |group: &DumpGroup| {
+            let name = group
+                .desc
+                .as_ref()
+                .map_or_else(|| group.name.clone(), |desc| format!("{}({desc})", group.name));
+            let shown = |seq: Option<i64>| seq.map_or_else(|| "unknown".to_owned(), |seq| seq.to_string());
+            let place = group.ranks.binary_search(&rank).ok().and_then(|place| u32::try_from(place).ok());
+            Event {
+                span: Span { input, line: 0, byte: 0, lines: 0 },
+                text: format!(
+                    "rank {rank}, group {name}: last enqueued {}, last completed {}",
+                    shown(group.last_enqueued),
+                    shown(group.last_completed)
+                ),
+                origin: Origin {
+                    rank: Some(rank),
+                    group: Some(GroupRank { group: name, rank: place }),
+                    ..Origin::default()
+                },
+                data: Data::WorkStatus(WorkStatus {
+                    last_enqueued: group.last_enqueued,
+                    last_started: group.last_started,
+                    last_completed: group.last_completed,
+                    ..WorkStatus::default()
+                }),
+            }
+        };
+        self.groups.iter().map(event).collect()
+    }
 }
 
 /// True for files of PyTorch, the frameworks above it and the standard library.

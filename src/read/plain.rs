@@ -109,7 +109,8 @@ impl<'a> Plain<'a> {
         match value {
             Value::Int(number) => Some(number),
             Value::Bool(flag) => Some(i64::from(flag)),
-            Value::Text(_) => self.text(value)?.trim().parse().ok(),
+            // A longer text is no number, and may be asked for a million times.
+            Value::Text(_) => self.text(value).filter(|text| text.len() <= 24)?.trim().parse().ok(),
             Value::Float(float) if float.fract() == 0.0 && float.abs() < 9.0e15 =>
             {
                 #[expect(

@@ -277,18 +277,21 @@ impl Mismatch {
         };
         let mut out = format!("in {seq} of {} {what}", self.group);
         for (index, view) in self.views.iter().take(3).enumerate() {
-            let _ = write!(
-                out,
-                "{} {} {}",
-                if index == 0 { ":" } else { "," },
-                ranks(&view.ranks),
-                shown(&view.collective)
-            );
+            let _ = write!(out, "{} {} ", if index == 0 { ":" } else { "," }, ranks(&view.ranks));
+            match (self.differs, view.state) {
+                (Differs::State, Some(EntryState::Completed)) => out.push_str("completed it"),
+                (Differs::State, _) => {
+                    let _ = write!(
+                        out,
+                        "{} in {}",
+                        if view.ranks.len() == 1 { "hangs" } else { "hang" },
+                        shown(&view.collective)
+                    );
+                }
+                _ => out.push_str(&shown(&view.collective)),
+            }
             if let (Differs::Dtype, Some(dtype)) = (self.differs, &view.dtype) {
                 let _ = write!(out, " of {dtype}");
-            }
-            if let (Differs::State, Some(state)) = (self.differs, view.state) {
-                out.push_str(if state == EntryState::Completed { " completed" } else { " hangs" });
             }
             if let Some(at) = &view.at {
                 let _ = write!(out, " ({})", place(at));

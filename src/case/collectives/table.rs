@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::{ByRank, GroupName, Progress};
 use crate::read::event::Place;
-use crate::read::flight_recorder::{DumpGroup, Entry, EntryState, FlightDump, Signature, user_frame};
+use crate::read::flight_recorder::{DumpGroup, Entry, EntryState, FlightDump, Signature};
 
 /// A signature's or place's number in the table.
 pub(super) type Id = u32;
@@ -240,10 +240,9 @@ impl Table {
         }
         let signatures: Vec<Id> =
             dump.signatures.iter().map(|signature| self.signatures.add(Arc::clone(signature))).collect();
-        let places: Vec<Option<Id>> = dump
-            .stacks
-            .iter()
-            .map(|stack| user_frame(stack).map(|frame| self.places.add(Arc::new(frame.clone()))))
+        let stacks = 0..u32::try_from(dump.stacks.len()).unwrap_or(u32::MAX);
+        let places: Vec<Option<Id>> = stacks
+            .map(|stack| dump.user_frame(stack).map(|frame| self.places.add(Arc::new(frame.clone()))))
             .collect();
         let mut loading: Vec<Loading> =
             dump.groups.iter().map(|group| self.load_group(rank, group)).collect();

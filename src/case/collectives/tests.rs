@@ -188,6 +188,11 @@ fn a_log_alone_gives_a_suspected_mismatch_where_one_rank_came_through() {
         (collective.op.as_str(), collective.seq, collective.numel_in),
         ("ALLREDUCE", Some(2), Some(2048))
     );
+    assert_eq!(
+        matched.findings[0].summary(),
+        "in collective 2 of default_pg a rank hangs in what another completed, so their calls probably differ: rank 0 \
+         completed it, rank 1 hangs in ALLREDUCE number 2 of 2048 elements"
+    );
 }
 
 #[test]
@@ -258,7 +263,8 @@ impl Job {
             })
             .collect();
         let place = Place { file: format!("/work/rank{rank}.py"), line: Some(7), function: None };
-        dump.stacks.push(Arc::from([place]));
+        dump.frames.push(place);
+        dump.stacks.push([0].into());
         for (record, &(group, seq, op, numel, state)) in calls.iter().enumerate() {
             let op = operation(op);
             let p2p = op.peers.is_some();

@@ -16,6 +16,16 @@ const RANK_LIMIT: usize = 1 << 20;
 /// Most frames that a stack keeps, from the innermost on.
 const FRAME_LIMIT: usize = 256;
 
+/// Most tensors of a signature, and most dimensions of a tensor.
+const TENSOR_LIMIT: usize = 1 << 16;
+const DIM_LIMIT: usize = 64;
+
+/// Longest text that is kept, in bytes: a file may mention one long text a million times.
+const TEXT_LIMIT_BYTES: usize = 1024;
+
+/// Most bytes of distinct signatures, frames, stacks and groups.
+const KEPT_LIMIT_BYTES: usize = 64 << 20;
+
 /// Reads the dump; `None` where the root holds neither entries nor groups.
 pub(super) fn dump(plain: &Plain<'_>, root: Value) -> Option<FlightDump> {
     let entries = plain.get(root, "entries");
@@ -42,6 +52,12 @@ pub(super) fn dump(plain: &Plain<'_>, root: Value) -> Option<FlightDump> {
             if plain.is_unfinished(item) {
                 continue;
             }
+            if reader.kept_bytes > KEPT_LIMIT_BYTES {
+                let kept = out.entries.len();
+                out.diagnostics
+                    .push(format!("the entries differ too much to be kept: only the first {kept} were read"));
+                break;
+            }
             match reader.entry(item) {
                 Some(entry) => out.entries.push(entry),
                 None => skipped += 1,
@@ -57,6 +73,7 @@ pub(super) fn dump(plain: &Plain<'_>, root: Value) -> Option<FlightDump> {
     out.overwritten = out.entries.iter().map(|entry| entry.record).min().unwrap_or(0);
     out.groups = reader.groups;
     out.signatures = reader.signatures;
+    out.frames = reader.frames;
     out.stacks = reader.stacks;
     out.rank = rank(plain, root, &out);
     Some(out)
@@ -138,11 +155,16 @@ struct Extract<'p, 'a> {
     signatures: Vec<Arc<Signature>>,
     signature_seen: HashMap<u64, u32>,
     signature_of: HashMap<Arc<Signature>, u32>,
-    frames: HashMap<u32, Place>,
-    stacks: Vec<Arc<[Place]>>,
+    frames: Vec<Place>,
+    /// Frames by the number of their dict, and by content.
+    frame_seen: HashMap<u32, u32>,
+    frame_of: HashMap<Place, u32>,
+    stacks: Vec<Box<[u32]>>,
     stack_seen: HashMap<u64, u32>,
-    stack_of: HashMap<Arc<[Place]>, u32>,
+    stack_of: HashMap<Box<[u32]>, u32>,
+    ranks_seen: HashMap<u64, Arc<[u32]>>,
     words: Vec<u64>,
+    kept_bytes: usize,
 }
 
 impl<'p, 'a> Extract<'p, 'a> {
@@ -158,11 +180,15 @@ impl<'p, 'a> Extract<'p, 'a> {
             signatures: Vec::new(),
             signature_seen: HashMap::new(),
             signature_of: HashMap::new(),
-            frames: HashMap::new(),
+            frames: Vec::new(),
+            frame_seen: HashMap::new(),
+            frame_of: HashMap::new(),
             stacks: Vec::new(),
             stack_seen: HashMap::new(),
             stack_of: HashMap::new(),
+            ranks_seen: HashMap::new(),
             words: Vec::new(),
+            kept_bytes: 0,
         }
     }
 
@@ -170,19 +196,26 @@ impl<'p, 'a> Extract<'p, 'a> {
     fn groups(&mut self, config: Value) {
         for (id, info) in self.plain.pairs(config) {
             let get = |key| self.plain.get(info, key);
-            let name = get("name").and_then(|name| self.plain.shown(name)).or_else(|| self.plain.shown(id));
-            let desc = get("desc").and_then(|desc| self.plain.shown(desc));
-            let ranks = get("ranks").map_or_else(Vec::new, |ranks| self.ranks(ranks));
-            let Some(name) = name else { continue };
+            let Some(name) = get("name").and_then(|name| self.short(name)).or_else(|| self.short(id)) else {
+                continue;
+            };
+            let desc = get("desc").and_then(|desc| self.short(desc));
+            let ranks = get("ranks").map(|ranks| self.ranks(ranks));
+            if self.kept_bytes > KEPT_LIMIT_BYTES {
+                return;
+            }
             let group = self.group(name, desc);
-            if let Some(group) = self.groups.get_mut(group as usize) {
-                group.ranks = ranks.into();
+            if let (Some(group), Some(ranks)) = (self.groups.get_mut(group as usize), ranks) {
+                group.ranks = ranks;
             }
         }
     }
 
-    /// A list of ranks: numbers, or text such as `[0, 1]` or `0-7,9`.
-    fn ranks(&self, ranks: Value) -> Vec<u32> {
+    /// A list of ranks: numbers, or text such as `[0, 1]` or `0-7,9`. Groups that share the value share the list.
+    fn ranks(&mut self, ranks: Value) -> Arc<[u32]> {
+        if let Some(known) = self.ranks_seen.get(&word(ranks)) {
+            return Arc::clone(known);
+        }
         let mut out: Vec<u32> = if let Some(text) = self.plain.text(ranks) {
             let mut out = Vec::new();
             for part in text.split([',', '[', ']', '(', ')', '{', '}', ' ']).filter(|part| !part.is_empty()) {
@@ -198,7 +231,22 @@ impl<'p, 'a> Extract<'p, 'a> {
         };
         out.sort_unstable();
         out.dedup();
+        self.kept_bytes += out.len() * size_of::<u32>();
+        let out: Arc<[u32]> = out.into();
+        self.ranks_seen.insert(word(ranks), Arc::clone(&out));
         out
+    }
+
+    /// A text or number as text, cut at [`TEXT_LIMIT_BYTES`].
+    fn short(&self, value: Value) -> Option<String> {
+        match self.plain.text(value) {
+            Some(text) => {
+                let end =
+                    (0..=TEXT_LIMIT_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
+                text.get(..end).map(str::to_owned)
+            }
+            None => self.plain.shown(value),
+        }
     }
 
     fn group(&mut self, name: String, desc: Option<String>) -> u32 {
@@ -207,6 +255,7 @@ impl<'p, 'a> Extract<'p, 'a> {
         }
         let group = index(self.groups.len());
         let desc = desc.filter(|desc| desc != "undefined" && !desc.is_empty());
+        self.kept_bytes += 2 * name.len() + size_of::<DumpGroup>();
         self.group_of.insert(name.clone(), group);
         self.groups.push(DumpGroup { name, desc, ..DumpGroup::default() });
         group
@@ -239,10 +288,13 @@ impl<'p, 'a> Extract<'p, 'a> {
         let name = fields.name?;
         let integer = |value: Option<Value>| value.and_then(|value| self.plain.integer(value));
         let record = integer(fields.record).and_then(|record| u64::try_from(record).ok()).unwrap_or(0);
-        let is_p2p_name = |name: &str| name.contains(":send ") || name.contains(":recv ");
         let p2p = match fields.p2p {
             Some(flag) => integer(Some(flag)) == Some(1),
-            None => self.plain.text(name).is_some_and(is_p2p_name),
+            None => {
+                // Old versions have no such key. Only a short name is searched: a file may mention a long one very often.
+                let name = self.plain.text(name).filter(|name| name.len() < 100).unwrap_or("");
+                name.contains(":send ") || name.contains(":recv ")
+            }
         };
         let seq = integer(if p2p {
             fields.p2p_seq.or(fields.any_seq)
@@ -313,8 +365,8 @@ impl<'p, 'a> Extract<'p, 'a> {
             Some(&group) => group,
             None => {
                 let desc = fields.group.and_then(|group| self.plain.items(group).get(1)).copied();
-                let desc = desc.and_then(|desc| self.plain.shown(desc));
-                let name = name.and_then(|name| self.plain.shown(name));
+                let desc = desc.and_then(|desc| self.short(desc));
+                let name = name.and_then(|name| self.short(name));
                 let group = self.group(name.unwrap_or_else(|| pg_id.unwrap_or(0).to_string()), desc);
                 self.group_seen.insert(seen, group);
                 group
@@ -333,11 +385,11 @@ impl<'p, 'a> Extract<'p, 'a> {
         for list in fields.sizes.iter().chain(&fields.dtypes) {
             let items = list.map_or(&[][..], |list| self.plain.items(list));
             words.push(items.len() as u64);
-            for &item in items {
+            for &item in items.iter().take(TENSOR_LIMIT) {
                 if matches!(item, Value::List(_)) {
                     let dims = self.plain.items(item);
                     words.push(dims.len() as u64);
-                    words.extend(dims.iter().map(|dim| word(*dim)));
+                    words.extend(dims.iter().take(DIM_LIMIT).map(|dim| word(*dim)));
                 } else {
                     words.push(word(item));
                 }
@@ -348,6 +400,7 @@ impl<'p, 'a> Extract<'p, 'a> {
         if let Some(&known) = self.signature_seen.get(&fingerprint) {
             return known;
         }
+        self.kept_bytes += size_of::<Signature>() + self.words.len() * 4 * size_of::<u64>();
         let made = Arc::new(self.make_signature(name, fields));
         let next = index(self.signatures.len());
         let id = *self.signature_of.entry(Arc::clone(&made)).or_insert(next);
@@ -362,16 +415,21 @@ impl<'p, 'a> Extract<'p, 'a> {
         let sizes = |list: Option<Value>| -> Vec<Vec<i64>> {
             let items = list.map_or(&[][..], |list| self.plain.items(list));
             let shape = |item: &Value| {
-                self.plain.items(*item).iter().filter_map(|dim| self.plain.integer(*dim)).collect()
+                let dims = self.plain.items(*item).iter().take(DIM_LIMIT);
+                dims.filter_map(|dim| self.plain.integer(*dim)).collect()
             };
-            items.iter().map(shape).collect()
+            items.iter().take(TENSOR_LIMIT).map(shape).collect()
         };
         let dtypes = |list: Option<Value>| -> Vec<String> {
             let items = list.map_or(&[][..], |list| self.plain.items(list));
-            items.iter().filter_map(|dtype| self.plain.shown(*dtype)).collect()
+            let first = items.iter().take(DIM_LIMIT);
+            first
+                .filter_map(|dtype| self.plain.shown(*dtype))
+                .map(|dtype| dtype.chars().take(40).collect())
+                .collect()
         };
         Signature {
-            op: operation(self.plain.text(name).unwrap_or("")),
+            op: operation(&self.short(name).unwrap_or_default()),
             input_sizes: sizes(fields.sizes[0]),
             output_sizes: sizes(fields.sizes[1]),
             input_dtypes: dtypes(fields.dtypes[0]),
@@ -393,29 +451,41 @@ impl<'p, 'a> Extract<'p, 'a> {
         if let Some(&known) = self.stack_seen.get(&fingerprint) {
             return Some(known);
         }
-        let stack: Arc<[Place]> = items.iter().filter_map(|item| self.frame(*item)).collect();
+        let stack: Box<[u32]> = items.iter().filter_map(|item| self.frame(*item)).collect();
         let next = index(self.stacks.len());
-        let id = *self.stack_of.entry(Arc::clone(&stack)).or_insert(next);
+        let id = *self.stack_of.entry(stack.clone()).or_insert(next);
         if id == next {
+            self.kept_bytes += 2 * stack.len() * size_of::<u32>();
             self.stacks.push(stack);
         }
         self.stack_seen.insert(fingerprint, id);
         Some(id)
     }
 
-    fn frame(&mut self, item: Value) -> Option<Place> {
-        let Value::Dict(id) = item else { return None };
-        if let Some(place) = self.frames.get(&id) {
-            return Some(place.clone());
+    fn frame(&mut self, item: Value) -> Option<u32> {
+        let Value::Dict(dict) = item else { return None };
+        if let Some(&known) = self.frame_seen.get(&dict) {
+            return Some(known);
         }
         let get = |key| self.plain.get(item, key);
         let place = Place {
-            file: get("filename").and_then(|file| self.plain.shown(file)).unwrap_or_default(),
+            file: get("filename").and_then(|file| self.short(file)).unwrap_or_default(),
             line: get("line").and_then(|line| u32::try_from(self.plain.integer(line)?).ok()),
-            function: get("name").and_then(|name| self.plain.shown(name)),
+            function: get("name").and_then(|name| self.short(name)),
         };
-        self.frames.insert(id, place.clone());
-        Some(place)
+        let next = index(self.frames.len());
+        let id = match self.frame_of.get(&place) {
+            Some(&known) => known,
+            None if self.kept_bytes > KEPT_LIMIT_BYTES => return None,
+            None => {
+                self.kept_bytes += 2 * (size_of::<Place>() + place.file.len());
+                self.frame_of.insert(place.clone(), next);
+                self.frames.push(place);
+                next
+            }
+        };
+        self.frame_seen.insert(dict, id);
+        Some(id)
     }
 }
 

@@ -32,7 +32,7 @@ fn reads_a_real_dump() {
         ("ALLREDUCE", Some(1_048_576))
     );
     assert_eq!(dump.stacks.len(), 2);
-    let frame = user_frame(&dump.stacks[last.stack.unwrap() as usize]).unwrap();
+    let frame = dump.user_frame(last.stack.unwrap()).unwrap();
     assert_eq!((frame.file.as_str(), frame.line), ("/home/user/lora/py/nccl_cases.py", Some(59)));
 }
 
@@ -124,13 +124,64 @@ fn refuses_code_and_bytes_that_are_no_dump() {
 #[test]
 fn the_user_frame_is_outside_the_framework() {
     let place = |file: &str| Place { file: file.into(), line: Some(1), function: None };
-    let stack = [
+    let frames = vec![
         place("/opt/venv/lib/python3.12/site-packages/torch/distributed/c10d_logger.py"),
         place("torch/distributed/distributed_c10d.py"),
         place("<frozen importlib._bootstrap>"),
         place("/opt/venv/lib/python3.12/site-packages/my_models/loss.py"),
         place("/home/me/train.py"),
     ];
-    assert_eq!(user_frame(&stack), Some(&stack[3]));
-    assert_eq!(user_frame(&stack[..3]), None);
+    let dump = FlightDump {
+        frames,
+        stacks: vec![[0, 1, 2, 3, 4].into(), [0, 1, 2].into()],
+        ..FlightDump::default()
+    };
+    assert_eq!(dump.user_frame(0), Some(&dump.frames[3]));
+    assert_eq!(dump.user_frame(1), None);
+}
+
+#[test]
+fn a_dump_gives_the_status_of_its_rank_as_events() {
+    let events = read(SKIPPED_0).unwrap().status_events(InputId(3), 0);
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0].text, "rank 0, group 0(default_pg): last enqueued 7, last completed 6");
+    let Data::WorkStatus(status) = &events[0].data else { panic!("{events:?}") };
+    assert_eq!((status.last_enqueued, status.last_completed, status.failed_at), (Some(7), Some(6), None));
+}
+
+#[test]
+fn long_shared_texts_and_lists_are_not_copied_for_each_mention() {
+    // One text of 100 kB, mentioned as operation, file and members by 20,000 entries and 20,000 groups.
+    let long = vec![b'7'; 100_000];
+    let mut bytes = b"\x80\x02}(X\x07\x00\x00\x00entries](".to_vec();
+    let text = |bytes: &mut Vec<u8>, text: &[u8]| {
+        bytes.push(b'X');
+        bytes.extend(u32::try_from(text.len()).unwrap().to_le_bytes());
+        bytes.extend(text);
+    };
+    let names: [&[u8]; 5] = [b"profiling_name", b"frames", b"filename", b"line", b"ranks"];
+    for (id, name) in (0..).zip(names) {
+        text(&mut bytes, name);
+        bytes.extend([b'q', id, b'0']);
+    }
+    text(&mut bytes, &long);
+    bytes.extend(b"q\x050");
+    for line in 0..20_000u16 {
+        bytes.extend(b"}(h\x00h\x05h\x01](}(h\x02h\x05h\x03M");
+        bytes.extend(line.to_le_bytes());
+        bytes.extend(b"ueu");
+    }
+    bytes.push(b'e');
+    text(&mut bytes, b"pg_config");
+    bytes.extend(b"}(");
+    for group in 0..20_000u16 {
+        bytes.push(b'M');
+        bytes.extend(group.to_le_bytes());
+        bytes.extend(b"}(h\x04h\x05u");
+    }
+    bytes.extend(b"uu.");
+    let dump = read(&bytes).unwrap();
+    assert_eq!((dump.signatures.len(), dump.signatures[0].op.op.len()), (1, 1024));
+    let kept: usize = dump.frames.iter().map(|frame| frame.file.len()).sum();
+    assert!(kept <= 20_000 * 1024 && dump.groups.len() >= 20_000, "{} {}", kept, dump.groups.len());
 }
