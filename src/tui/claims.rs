@@ -129,7 +129,8 @@ fn noticed(at: &ObservedAt) -> Claim {
         Some(false) => ": no sync point by itself",
         None => "",
     });
-    let mut claim = Claim::new(Subject::Noticed, "noticed", in_rank(at.rank, &text)).with_evidence(&at.evidence);
+    let mut claim =
+        Claim::new(Subject::Noticed, "noticed", in_rank(at.rank, &text)).with_evidence(&at.evidence);
     claim.place = at.file.clone().zip(at.line);
     claim
 }
@@ -216,7 +217,8 @@ fn collective(report: &Report) -> Option<Claim> {
 /// Failures after the first: messengers and cascades must be seen to be set aside.
 fn others(report: &Report) -> impl Iterator<Item = Claim> + '_ {
     report.failures.iter().skip(1).take(8).map(|failure| {
-        Claim::new(Subject::Failure, role(failure.role), failure_text(failure)).with_evidence(&failure.evidence)
+        Claim::new(Subject::Failure, role(failure.role), failure_text(failure))
+            .with_evidence(&failure.evidence)
     })
 }
 

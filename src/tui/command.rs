@@ -211,7 +211,10 @@ mod tests {
     #[test]
     fn tab_offers_what_fits() {
         assert_eq!(complete("th", &[], &[]), Some(vec!["theme ".to_owned()]));
-        assert_eq!(complete("rank 1", &[1, 2, 10], &[]), Some(vec!["rank 1".to_owned(), "rank 10".to_owned()]));
+        assert_eq!(
+            complete("rank 1", &[1, 2, 10], &[]),
+            Some(vec!["rank 1".to_owned(), "rank 10".to_owned()])
+        );
         assert_eq!(complete("theme m", &[], &[]), Some(vec!["theme mono".to_owned()]));
         assert_eq!(complete("open /tm", &[], &[]), None);
     }

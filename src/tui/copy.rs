@@ -15,13 +15,15 @@ const OSC_BYTES: usize = 72 * 1024;
 
 /// Copies and says where to.
 pub fn copy(out: &mut impl Write, text: &str, what: &str, folder: Option<&Path>) -> String {
-    let to_terminal = text.len() <= OSC_BYTES
-        && crossterm::execute!(out, CopyToClipboard::to_clipboard_from(text)).is_ok();
+    let to_terminal =
+        text.len() <= OSC_BYTES && crossterm::execute!(out, CopyToClipboard::to_clipboard_from(text)).is_ok();
     let file = folder.and_then(|folder| write_file(folder, text).ok());
     match (to_terminal, file) {
         (true, Some(path)) => format!("Copied {what}. If your terminal refused: {}", path.display()),
         (true, None) => format!("Copied {what}."),
-        (false, Some(path)) => format!("Too long for a terminal's clipboard: {what} is in {}", path.display()),
+        (false, Some(path)) => {
+            format!("Too long for a terminal's clipboard: {what} is in {}", path.display())
+        }
         (false, None) => format!("Could not copy {what}."),
     }
 }

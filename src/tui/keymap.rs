@@ -7,7 +7,7 @@ mod chord;
 mod rows;
 
 pub use chord::Chord;
-pub use rows::{Action, ROWS, Row, Scope};
+pub use rows::{Action, ROWS, Scope};
 
 use crossterm::event::KeyEvent;
 
@@ -47,7 +47,9 @@ impl Keymap {
             };
             let chords: Vec<Chord> = names.iter().filter_map(|name| Chord::parse(name)).collect();
             if chords.is_empty() || chords.len() < names.len() {
-                faults.push(format!("keys: {name}: {value} names no key; write keys as \"x\", \"ctrl-x\", \"f5\""));
+                faults.push(format!(
+                    "keys: {name}: {value} names no key; write keys as \"x\", \"ctrl-x\", \"f5\""
+                ));
                 continue;
             }
             keymap.bindings.retain(|(_, chord, action)| {

@@ -79,8 +79,9 @@ fn wide(size: Rect, incident: &Incident) -> Areas {
         Layout::vertical([Constraint::Percentage(60), Constraint::Percentage(40)]).areas(left);
     let [log, playbook] =
         Layout::vertical([Constraint::Percentage(60), Constraint::Percentage(40)]).areas(right);
-    let slots = [(Pane::Verdict, verdict), (incident.lower, lower), (Pane::Playbook, playbook), (Pane::Log, log)]
-        .map(|(pane, outer)| Slot { pane, outer, inner: inside(outer) });
+    let slots =
+        [(Pane::Verdict, verdict), (incident.lower, lower), (Pane::Playbook, playbook), (Pane::Log, log)]
+            .map(|(pane, outer)| Slot { pane, outer, inner: inside(outer) });
     Areas { head, tabs: None, slots: slots.to_vec(), foot }
 }
 

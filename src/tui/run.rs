@@ -89,7 +89,9 @@ pub fn run(options: TuiOptions) -> Result<u8> {
             let error = Error::new(ErrorKind::Output, "the UI failed, which is a fault of warpfault");
             Err(match kept {
                 Some(path) => error.hint(format!("what you pasted is in {}", path.display())),
-                None => error.hint("your inputs are as they were; warpfault analyze reads them without the UI"),
+                None => {
+                    error.hint("your inputs are as they were; warpfault analyze reads them without the UI")
+                }
             })
         }
     }

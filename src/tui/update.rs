@@ -125,7 +125,9 @@ fn on_leave_key(model: &mut Model, key: KeyEvent) -> Vec<Cmd> {
         KeyCode::Char('s') if unsaved => open::save_and_leave(model),
         KeyCode::Char('q' | 'y' | 'Q') => vec![Cmd::Quit],
         KeyCode::Enter if !unsaved => vec![Cmd::Quit],
-        KeyCode::Char('c') if key.modifiers.contains(crossterm::event::KeyModifiers::CONTROL) => vec![Cmd::Quit],
+        KeyCode::Char('c') if key.modifiers.contains(crossterm::event::KeyModifiers::CONTROL) => {
+            vec![Cmd::Quit]
+        }
         _ => Vec::new(),
     }
 }

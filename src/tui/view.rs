@@ -21,9 +21,9 @@ pub mod units;
 mod verdict;
 mod wrap;
 
-pub use list::{Item, hit};
 pub use head::tab_at;
 pub use help::last_top as help_last_top;
+pub use list::{Item, hit};
 pub use log::gutter;
 pub use start::picks_top;
 

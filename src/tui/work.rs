@@ -208,8 +208,11 @@ fn once(generation: u64, specs: &[InputSpec], wanted: &Wanted, sender: &Sender<M
     }
     let sources = loaded.inputs.iter().map(shown::Source::of).collect();
     let nothing = loaded.inputs.is_empty();
-    let why: Vec<String> =
-        loaded.left_out.iter().map(|left| format!("{} {}", left.path, crate::text::escape(&left.why))).collect();
+    let why: Vec<String> = loaded
+        .left_out
+        .iter()
+        .map(|left| format!("{} {}", left.path, crate::text::escape(&left.why)))
+        .collect();
     if nothing {
         let why = if why.is_empty() { "there is nothing to read".to_owned() } else { why.join("; ") };
         return sender.send(Msg::Failed { generation, why }).is_ok();
@@ -245,7 +248,9 @@ fn drain(follower: &mut Follower) -> bool {
 /// Whole lines that complete the path at the end of `text`.
 pub fn complete_path(text: &str, home: Option<&PathBuf>) -> Vec<String> {
     let (before, typed) = match text.split_once(' ') {
-        Some((word, rest)) if text.trim_start() == text && super::command::parse(&format!("{word} x")).is_ok() => {
+        Some((word, rest))
+            if text.trim_start() == text && super::command::parse(&format!("{word} x")).is_ok() =>
+        {
             (format!("{word} "), rest.trim_start())
         }
         _ => (String::new(), text),

@@ -4,7 +4,6 @@
 
 /// What a key does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each is explained by its row in the table")]
 pub enum Action {
     Quit,
     Back,
@@ -107,7 +106,13 @@ pub static ROWS: &[Row] = &[
     row(Action::PageUp, "page-up", &["b", "pgup", "ctrl-b"], Everywhere, "a page up"),
     row(Action::Top, "top", &["g", "home"], Everywhere, "to the first line"),
     row(Action::Bottom, "bottom", &["G", "end"], Everywhere, "to the last line"),
-    row(Action::Open, "open", &["enter"], Everywhere, "show the evidence line behind this; in the log, the evidence of this line"),
+    row(
+        Action::Open,
+        "open",
+        &["enter"],
+        Everywhere,
+        "show the evidence line behind this; in the log, the evidence of this line",
+    ),
     row(Action::Back, "back", &["esc", "backspace", "ctrl-o"], Everywhere, "back: close, clear, return"),
     row(Action::NextPane, "next-pane", &["tab"], Everywhere, "next pane"),
     row(Action::PreviousPane, "previous-pane", &["shift-tab"], Everywhere, "previous pane"),

@@ -44,7 +44,12 @@ impl Pattern {
 
     /// The places where it is found in `line`; empty ones are left out.
     pub fn places(&self, line: &[u8]) -> Vec<std::ops::Range<usize>> {
-        self.regex.find_iter(line).map(|found| found.range()).filter(|range| !range.is_empty()).take(200).collect()
+        self.regex
+            .find_iter(line)
+            .map(|found| found.range())
+            .filter(|range| !range.is_empty())
+            .take(200)
+            .collect()
     }
 }
 
@@ -123,7 +128,17 @@ pub struct Search {
 impl Search {
     /// A search that begins.
     pub fn new(id: u64, source: usize, pattern: Pattern) -> Self {
-        Self { id, source, pattern, lines: Vec::new(), count: 0, searched: 0, done: false, wanted: None, from_here: false }
+        Self {
+            id,
+            source,
+            pattern,
+            lines: Vec::new(),
+            count: 0,
+            searched: 0,
+            done: false,
+            wanted: None,
+            from_here: false,
+        }
     }
 
     /// Takes in what a step found.

@@ -155,7 +155,8 @@ pub fn find_picks(work: &Work) {
 
 /// Where samples may lie: named by the environment, beside the program, in the folder one is in.
 fn sample_folders() -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = std::env::var_os("WARPFAULT_SAMPLES").map(PathBuf::from).into_iter().collect();
+    let mut folders: Vec<PathBuf> =
+        std::env::var_os("WARPFAULT_SAMPLES").map(PathBuf::from).into_iter().collect();
     if let Ok(program) = std::env::current_exe() {
         let up = |levels: usize| program.ancestors().nth(levels).map(Path::to_path_buf);
         folders.extend(up(2).map(|prefix| prefix.join("share/warpfault/samples")));
@@ -175,7 +176,8 @@ fn samples_in(folder: &Path) -> Vec<Sample> {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
             let readme = std::fs::read_to_string(path.join("README.md")).unwrap_or_default();
-            let line = readme.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
+            let line =
+                readme.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
             let title = line.map_or(name.clone(), |line| format!("{name}: {line}"));
             Sample { title: crate::text::escape(&title).to_string(), path }
         })

@@ -53,7 +53,8 @@ fn run_in_incident(model: &mut Model, command: Command) -> Vec<Cmd> {
         Command::Search(pattern) => logs::search(model, &pattern),
         Command::Only { pattern, invert } => prompt::only(model, &pattern, invert),
         Command::Rank(rank) => {
-            let before = model.incident.as_ref().map(|incident| incident.log.filter.clone()).unwrap_or_default();
+            let before =
+                model.incident.as_ref().map(|incident| incident.log.filter.clone()).unwrap_or_default();
             logs::set_filter(model, crate::tui::log::filter::Filter { rank: Some(rank), ..before })
         }
         Command::Kind(name) => kind(model, &name),
@@ -73,7 +74,10 @@ fn run_in_incident(model: &mut Model, command: Command) -> Vec<Cmd> {
         Command::Export(path) => match &model.incident {
             Some(incident) if incident.analysis.is_some() => {
                 let report = incident.analysis.as_ref().map(|analysis| Arc::clone(&analysis.report));
-                report.map(|report| Cmd::Export { path: prompt::typed_path(model, &path), report }).into_iter().collect()
+                report
+                    .map(|report| Cmd::Export { path: prompt::typed_path(model, &path), report })
+                    .into_iter()
+                    .collect()
             }
             _ => {
                 model.say("There is no report yet.");

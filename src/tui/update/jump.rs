@@ -44,7 +44,9 @@ pub fn ids_in_focus(incident: &Incident, pane: Pane) -> Vec<String> {
         Pane::Verdict => {
             claims::claims(report).get(row).map(|claim| claim.evidence.clone()).unwrap_or_default()
         }
-        Pane::Evidence => report.evidence.get(row).map(|evidence| vec![evidence.id.clone()]).unwrap_or_default(),
+        Pane::Evidence => {
+            report.evidence.get(row).map(|evidence| vec![evidence.id.clone()]).unwrap_or_default()
+        }
         Pane::Ranks => report.ranks.get(row).map(|rank| rank.evidence.clone()).unwrap_or_default(),
         Pane::Playbook => match view::playbook::row(report, row) {
             Some(view::playbook::Row::Check(check)) => check.evidence.clone(),
@@ -78,7 +80,8 @@ pub fn go(model: &mut Model, source: usize, byte: usize) {
             super::logs::show_source(incident, source);
         }
         let at = incident.lines().at_or_before(byte);
-        let hidden = !incident.log.filter.is_off() && at != crate::tui::log::lines::line_start(incident.bytes(), byte);
+        let hidden =
+            !incident.log.filter.is_off() && at != crate::tui::log::lines::line_start(incident.bytes(), byte);
         if hidden {
             super::logs::drop_filter(incident);
         }

@@ -94,7 +94,8 @@ pub fn found(model: &mut Model, id: u64, lines: &[u64], searched: usize, done: b
     match try_wanted(incident) {
         Some(at) => jump::go(model, incident_source(model), at),
         None if done => {
-            let empty = model.incident.as_ref().and_then(|i| i.log.search.as_ref()).is_some_and(|s| s.count == 0);
+            let empty =
+                model.incident.as_ref().and_then(|i| i.log.search.as_ref()).is_some_and(|s| s.count == 0);
             if empty {
                 model.say("Not found.");
             }
@@ -251,9 +252,7 @@ pub fn cycle_kind(model: &mut Model) -> Vec<Cmd> {
     }
     let next = match incident.log.filter.kind {
         None => kinds.first().copied(),
-        Some(kind) => {
-            kinds.iter().position(|other| *other == kind).and_then(|at| kinds.get(at + 1)).copied()
-        }
+        Some(kind) => kinds.iter().position(|other| *other == kind).and_then(|at| kinds.get(at + 1)).copied(),
     };
     let filter = Filter { kind: next, ..incident.log.filter.clone() };
     set_filter(model, filter)

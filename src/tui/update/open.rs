@@ -210,7 +210,9 @@ pub fn save(model: &mut Model, path: Option<PathBuf>) -> Vec<Cmd> {
     match model.incident.as_ref().map(|incident| &incident.origin) {
         Some(Origin::Pasted(text)) => vec![Cmd::Save { path, text: Arc::clone(text) }],
         _ => {
-            model.say("Nothing here was pasted: the inputs are on disk already. :export FILE writes the report.");
+            model.say(
+                "Nothing here was pasted: the inputs are on disk already. :export FILE writes the report.",
+            );
             Vec::new()
         }
     }

@@ -96,7 +96,8 @@ fn filter(model: &mut Model, text: &str) -> Vec<Cmd> {
 pub fn only(model: &mut Model, pattern: &str, invert: bool) -> Vec<Cmd> {
     match Pattern::new(pattern) {
         Ok(pattern) => {
-            let before = model.incident.as_ref().map(|incident| incident.log.filter.clone()).unwrap_or_default();
+            let before =
+                model.incident.as_ref().map(|incident| incident.log.filter.clone()).unwrap_or_default();
             logs::set_filter(model, Filter { pattern: Some(pattern), invert, ..before })
         }
         Err(why) => {
@@ -116,7 +117,8 @@ fn complete(model: &mut Model, mut prompt: Prompt, by: isize) -> Vec<Cmd> {
             Some(incident) => (logs::ranks(incident), logs::kinds(incident)),
             None => (Vec::new(), Vec::new()),
         };
-        let kinds: Vec<String> = kinds.into_iter().map(|kind| claims::kind_name(kind).replace(' ', "_")).collect();
+        let kinds: Vec<String> =
+            kinds.into_iter().map(|kind| claims::kind_name(kind).replace(' ', "_")).collect();
         match command::complete(&prompt.text, &ranks, &kinds) {
             Some(candidates) => prompt.completions = candidates,
             None => {
@@ -164,8 +166,10 @@ pub fn completed(model: &mut Model, text: &str, candidates: Vec<String>) {
                 model.start.typed = longest;
             }
             if candidates.len() > 1 {
-                let names: Vec<&str> =
-                    candidates.iter().map(|path| path.trim_end_matches('/').rsplit('/').next().unwrap_or(path)).collect();
+                let names: Vec<&str> = candidates
+                    .iter()
+                    .map(|path| path.trim_end_matches('/').rsplit('/').next().unwrap_or(path))
+                    .collect();
                 model.say(crate::text::escape(&names.join("  ")).to_string());
             }
         }

@@ -78,7 +78,8 @@ pub fn sideways(model: &mut Model, columns: isize) {
 pub fn centre(model: &mut Model) {
     let Some(incident) = model.incident.as_mut() else { return };
     let height = layout::log_area(model.size, incident).height;
-    incident.log.top = incident.lines().step(incident.log.cursor, -isize::from(i16::try_from(height / 3).unwrap_or(0)));
+    incident.log.top =
+        incident.lines().step(incident.log.cursor, -isize::from(i16::try_from(height / 3).unwrap_or(0)));
 }
 
 /// Keeps the cursor of the log inside its pane.

@@ -25,10 +25,9 @@ pub fn lines(model: &Model, check: &Check, here: bool, width: usize) -> Vec<Line
         Span::styled(crate::text::fit(&check.title, width.saturating_sub(10)), theme.style(title_role)),
     ])];
     lines.extend(
-        wrap(&check.reading, width.saturating_sub(10))
-            .into_iter()
-            .filter(|line| !line.is_empty())
-            .map(|line| Line::from(vec![Span::raw(" ".repeat(10)), Span::styled(line, theme.style(Role::Text))])),
+        wrap(&check.reading, width.saturating_sub(10)).into_iter().filter(|line| !line.is_empty()).map(
+            |line| Line::from(vec![Span::raw(" ".repeat(10)), Span::styled(line, theme.style(Role::Text))]),
+        ),
     );
     lines
 }

@@ -35,7 +35,10 @@ pub fn draw(model: &Model, incident: &Incident, area: Rect, buffer: &mut Buffer)
     if let Some(evidence) = report.evidence.get(cursor) {
         draw_detail(model, report, evidence, detail, buffer);
     } else {
-        let text = Line::styled("  No evidence: nothing in the input reads like a failure.", model.theme.style(Role::Muted));
+        let text = Line::styled(
+            "  No evidence: nothing in the input reads like a failure.",
+            model.theme.style(Role::Muted),
+        );
         text.render(area, buffer);
     }
 }
@@ -90,7 +93,7 @@ fn is_deciding(report: &Report, id: &str) -> bool {
         .iter()
         .flat_map(|place| &place.evidence)
         .chain(verdict.fault_at.iter().flat_map(|place| &place.evidence))
-        .chain(report.failures.first().iter().flat_map(|failure| &failure.evidence));
+        .chain(report.failures.iter().take(1).flat_map(|failure| &failure.evidence));
     ids.any(|other| other == id)
 }
 
@@ -101,11 +104,19 @@ fn draw_detail(model: &Model, report: &Report, evidence: &Evidence, area: Rect, 
     let theme = &model.theme;
     let width = usize::from(area.width).saturating_sub(2);
     let uses = uses(report, &evidence.id);
-    let title = if uses.is_empty() { evidence.id.clone() } else { format!("{} {} {uses}", evidence.id, theme.glyphs.dot) };
+    let title = if uses.is_empty() {
+        evidence.id.clone()
+    } else {
+        format!("{} {} {uses}", evidence.id, theme.glyphs.dot)
+    };
     let rule = theme.glyphs.line.repeat(usize::from(area.width));
-    let mut lines = vec![Line::styled(rule, theme.style(Role::Muted)), Line::styled(fit(&title, width), theme.style(Role::Title))];
+    let mut lines = vec![
+        Line::styled(rule, theme.style(Role::Muted)),
+        Line::styled(fit(&title, width), theme.style(Role::Title)),
+    ];
     lines.extend(wrap(&evidence.text, width).into_iter().take(4).map(Line::from));
-    let fields: Vec<String> = evidence.fields.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
+    let fields: Vec<String> =
+        evidence.fields.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
     let fields = fields.join(&format!("  {} ", theme.glyphs.dot));
     lines.extend(wrap(&fields, width).into_iter().map(|line| Line::styled(line, theme.style(Role::Muted))));
     for (line, y) in lines.into_iter().zip(area.y..area.bottom()) {

@@ -55,9 +55,10 @@ fn progress(model: &Model, incident: &Incident) -> Line<'static> {
     let elapsed = |since: std::time::Duration| units::duration(model.now.saturating_sub(since));
     let (text, role) = match &incident.phase {
         Phase::Loading { since } => (format!("{} opening {} ", spinner(), elapsed(*since)), Role::Warn),
-        Phase::Reading { since } => {
-            (format!("{} reading {} {} Ctrl-c stops ", spinner(), elapsed(*since), theme.glyphs.dot), Role::Warn)
-        }
+        Phase::Reading { since } => (
+            format!("{} reading {} {} Ctrl-c stops ", spinner(), elapsed(*since), theme.glyphs.dot),
+            Role::Warn,
+        ),
         Phase::Done { took } if incident.follow => {
             (format!("following {} read in {} ", theme.glyphs.dot, units::duration(*took)), Role::Good)
         }
@@ -156,7 +157,8 @@ fn detail(model: &Model, incident: &Incident, pane: Pane) -> Option<String> {
     let source = incident.source()?;
     let log = &incident.log;
     let mut parts = Vec::new();
-    let position = log.number(&source.bytes, log.cursor).map(|number| format!(":{number}")).unwrap_or_default();
+    let position =
+        log.number(&source.bytes, log.cursor).map(|number| format!(":{number}")).unwrap_or_default();
     let of = match incident.sources.len() {
         1 => String::new(),
         count => format!(" ({}/{count})", log.source + 1),

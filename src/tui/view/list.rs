@@ -58,7 +58,8 @@ pub fn draw(model: &Model, items: &[Item], area: Rect, cursor: usize, focused: b
     let height = usize::from(area.height);
     let skip = offset(items, height, cursor);
     let total: usize = items.iter().map(|item| item.lines.len()).sum();
-    let lines = items.iter().flat_map(|item| item.lines.iter().enumerate().map(move |(i, line)| (item, i, line)));
+    let lines =
+        items.iter().flat_map(|item| item.lines.iter().enumerate().map(move |(i, line)| (item, i, line)));
     for ((item, index, line), y) in lines.skip(skip).zip(area.y..area.bottom()) {
         let here = item.row == Some(cursor) && item.row.is_some();
         if here && index == 0 {
@@ -88,11 +89,7 @@ pub fn draw(model: &Model, items: &[Item], area: Rect, cursor: usize, focused: b
 /// The row under line `y` of the area.
 pub fn hit(items: &[Item], height: u16, cursor: usize, y: u16) -> Option<usize> {
     let skip = offset(items, usize::from(height), cursor);
-    items
-        .iter()
-        .flat_map(|item| item.lines.iter().map(|_| item.row))
-        .nth(skip + usize::from(y))
-        .flatten()
+    items.iter().flat_map(|item| item.lines.iter().map(|_| item.row)).nth(skip + usize::from(y)).flatten()
 }
 
 #[cfg(test)]

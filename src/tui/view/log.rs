@@ -72,7 +72,8 @@ fn select(model: &Model, incident: &Incident, row: Rect, gutter: u16, buffer: &m
     buffer.set_style(number, style);
     if incident.pane == Pane::Log {
         let text = Rect { x: row.x + gutter, width: row.width.saturating_sub(gutter), ..row };
-        buffer.set_style(text, ratatui::style::Style::new().add_modifier(ratatui::style::Modifier::UNDERLINED));
+        buffer
+            .set_style(text, ratatui::style::Style::new().add_modifier(ratatui::style::Modifier::UNDERLINED));
     }
 }
 
@@ -85,7 +86,10 @@ pub fn rows(model: &Model, incident: &Incident, line: &[u8], width: usize) -> Ve
         let shown: usize = rows.iter().map(Line::width).sum();
         let rest = text::width(&spans).saturating_sub(shown);
         if let (true, Some(last)) = (rest > 0, rows.last_mut()) {
-            *last = Line::styled(format!("{} {rest} more columns", model.theme.glyphs.cut), model.theme.style(Role::Muted));
+            *last = Line::styled(
+                format!("{} {rest} more columns", model.theme.glyphs.cut),
+                model.theme.style(Role::Muted),
+            );
         }
         return rows;
     }
@@ -108,14 +112,15 @@ fn cut(spans: Vec<Span<'static>>, width: usize, model: &Model) -> Vec<Span<'stat
 
 fn draw_gutter(model: &Model, incident: &Incident, at: usize, index: usize, area: Rect, buffer: &mut Buffer) {
     let theme = &model.theme;
-    let (glyph, role) = mark_at(incident.marks(), at, index).map_or((" ", Role::Muted), |(mark, first)| {
-        match (first, mark.deciding) {
-            (true, true) => (theme.glyphs.deciding, Role::Danger),
-            (true, false) => (theme.glyphs.evidence, Role::Warn),
-            (false, true) => (theme.glyphs.continued, Role::Danger),
-            (false, false) => (theme.glyphs.continued, Role::Muted),
-        }
-    });
+    let (glyph, role) =
+        mark_at(incident.marks(), at, index).map_or((" ", Role::Muted), |(mark, first)| {
+            match (first, mark.deciding) {
+                (true, true) => (theme.glyphs.deciding, Role::Danger),
+                (true, false) => (theme.glyphs.evidence, Role::Warn),
+                (false, true) => (theme.glyphs.continued, Role::Danger),
+                (false, false) => (theme.glyphs.continued, Role::Muted),
+            }
+        });
     let number = match index {
         0 => incident.log.number(incident.bytes(), at).map_or("?".to_owned(), |number| number.to_string()),
         _ => String::new(),

@@ -202,7 +202,8 @@ mod tests {
 
     #[test]
     fn no_address_breaks_it() {
-        for (base, bytes, address) in [(0, 0, 0), (u64::MAX, u64::MAX, 0), (5, u64::MAX, 1), (0, 1, u64::MAX)] {
+        for (base, bytes, address) in [(0, 0, 0), (u64::MAX, u64::MAX, 0), (5, u64::MAX, 1), (0, 1, u64::MAX)]
+        {
             for width in [0, 24, 100] {
                 let wrapped = Some(WrappedIndex { index: u64::MAX, element_bytes: 8 });
                 let map = MemoryMap { base, bytes, address, access: String::new(), wrapped };

@@ -44,7 +44,8 @@ impl Window {
         let columns = i128::try_from(columns).unwrap_or(1).max(1);
         let values = [line.limit, line.reported.index];
         let safe = line.safe.iter().map(|point| point.index);
-        let far = values.into_iter().chain(safe.clone()).map(|value| value.abs_diff(line.limit)).max().unwrap_or(0);
+        let far =
+            values.into_iter().chain(safe.clone()).map(|value| value.abs_diff(line.limit)).max().unwrap_or(0);
         let far = i128::try_from(far).unwrap_or(i128::MAX / 8).max(1);
         let highest = values.into_iter().chain(safe).max().unwrap_or(line.limit).max(1);
         if far.saturating_mul(5) < line.limit {
@@ -209,10 +210,7 @@ mod tests {
     fn no_number_breaks_it() {
         for index in [0, 1, 2_147_483_647, 2_147_483_648, i128::from(u64::MAX), 1 << 100] {
             for width in [0, 23, 24, 80, 300] {
-                let picture = NumberLine {
-                    reported: Point { index, label: String::new() },
-                    ..measured()
-                };
+                let picture = NumberLine { reported: Point { index, label: String::new() }, ..measured() };
                 let drawn = lines(&picture, width, &THEME);
                 assert!(drawn.first().is_none_or(|axis| axis.width() == width), "{index} {width}");
             }

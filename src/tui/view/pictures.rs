@@ -104,7 +104,8 @@ fn memory_map_of(report: &Report) -> Option<MemoryMap> {
         let at = address(evidence.fields.get("address")?)?;
         let size = evidence.fields.get("size_bytes").and_then(Value::as_u64).unwrap_or(0);
         let access = evidence.fields.get("access").and_then(Value::as_str).unwrap_or("access");
-        let is_wrap = report.verdict.cause.as_ref().is_some_and(|cause| cause.kind == CauseKind::Int32Overflow);
+        let is_wrap =
+            report.verdict.cause.as_ref().is_some_and(|cause| cause.kind == CauseKind::Int32Overflow);
         let wrapped = is_wrap.then(|| wrapped(at, size, Allocation { base, bytes }, evidence)).flatten();
         Some(MemoryMap { base, bytes, address: at, access: format!("{access} of {size} bytes"), wrapped })
     })

@@ -35,7 +35,8 @@ pub fn draw(model: &Model, prompt: &Prompt, area: Rect, buffer: &mut Buffer) {
     ])
     .render(line, buffer);
     let from = prompt.chosen.unwrap_or(0).saturating_sub(CANDIDATES - 1);
-    let shown: Vec<(usize, &String)> = prompt.completions.iter().enumerate().skip(from).take(CANDIDATES).collect();
+    let shown: Vec<(usize, &String)> =
+        prompt.completions.iter().enumerate().skip(from).take(CANDIDATES).collect();
     let height = u16::try_from(shown.len()).unwrap_or(0).min(y);
     for ((index, candidate), row) in shown.into_iter().zip(y - height..y) {
         let place = Rect { y: row, height: 1, width: area.width.min(70), ..area };
@@ -64,16 +65,11 @@ pub fn draw_leave(model: &Model, area: Rect, buffer: &mut Buffer) {
     let width = lines.iter().map(|line| line.len()).max().unwrap_or(0) + 2;
     let width = u16::try_from(width).unwrap_or(u16::MAX).min(area.width);
     let height = 4.min(area.height);
-    let place = Rect {
-        x: area.x + (area.width - width) / 2,
-        y: area.y + (area.height - height) / 2,
-        width,
-        height,
-    };
+    let place =
+        Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
     Clear.render(place, buffer);
-    let block = Block::bordered()
-        .border_set(model.theme.glyphs.border)
-        .border_style(model.theme.style(Role::Focus));
+    let block =
+        Block::bordered().border_set(model.theme.glyphs.border).border_style(model.theme.style(Role::Focus));
     let inner = block.inner(place);
     block.render(place, buffer);
     for (line, y) in lines.into_iter().zip(inner.y..inner.bottom()) {

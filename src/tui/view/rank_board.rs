@@ -5,7 +5,14 @@
 use crate::tui::theme::Glyphs;
 
 /// Cells of a bar from `low` to `high`: completed ones full, enqueued ones light.
-pub fn bar(completed: i64, enqueued: i64, low: i64, high: i64, width: usize, glyphs: &Glyphs) -> (String, String) {
+pub fn bar(
+    completed: i64,
+    enqueued: i64,
+    low: i64,
+    high: i64,
+    width: usize,
+    glyphs: &Glyphs,
+) -> (String, String) {
     let span = i128::from(high) - i128::from(low);
     let cells = |value: i64| -> usize {
         if span <= 0 {

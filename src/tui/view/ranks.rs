@@ -25,7 +25,13 @@ pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
     let Some(report) = incident.report() else { return Vec::new() };
     let muted = model.theme.style(Role::Muted);
     if report.ranks.is_empty() {
-        return vec![Item::gap(), Item::plain(vec![Line::styled("No line names a rank: one process, or logs without rank tags.", muted)])];
+        return vec![
+            Item::gap(),
+            Item::plain(vec![Line::styled(
+                "No line names a rank: one process, or logs without rank tags.",
+                muted,
+            )]),
+        ];
     }
     let mut items = vec![Item::plain(vec![counts(model, report)])];
     if report.ranks.len() >= BOARD_FROM {
@@ -51,7 +57,9 @@ pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
 }
 
 fn range(report: &Report) -> Option<(i64, i64)> {
-    rank_board::range(report.ranks.iter().flat_map(|rank| [rank.last_enqueued, rank.last_completed]).flatten())
+    rank_board::range(
+        report.ranks.iter().flat_map(|rank| [rank.last_enqueued, rank.last_completed]).flatten(),
+    )
 }
 
 fn counts(model: &Model, report: &Report) -> Line<'static> {

@@ -26,8 +26,14 @@ pub fn draw(model: &Model, area: Rect, buffer: &mut Buffer) {
     }
     draw_picks(model, area, buffer);
     let foot = match &model.status {
-        Some((text, _)) => Span::styled(format!(" {}", fit(text, usize::from(area.width).saturating_sub(2))), theme.style(Role::Warn)),
-        None => Span::styled(" Enter open   Tab complete   Up/Down pick   ? help   q leave", theme.style(Role::Muted)),
+        Some((text, _)) => Span::styled(
+            format!(" {}", fit(text, usize::from(area.width).saturating_sub(2))),
+            theme.style(Role::Warn),
+        ),
+        None => Span::styled(
+            " Enter open   Tab complete   Up/Down pick   ? help   q leave",
+            theme.style(Role::Muted),
+        ),
     };
     if let Some(y) = area.bottom().checked_sub(1) {
         Line::from(foot).render(Rect { y, height: 1.min(area.height), ..area }, buffer);

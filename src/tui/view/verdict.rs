@@ -47,7 +47,8 @@ fn waiting(model: &Model, incident: &Incident, width: usize) -> Vec<Item> {
         _ => format!("Reading {}. The log is open already: press 5.", units::bytes(bytes)),
     };
     let role = if matches!(incident.phase, Phase::Failed(_)) { Role::Danger } else { Role::Muted };
-    let lines = wrap(&text, width).into_iter().map(|line| Line::styled(line, model.theme.style(role))).collect();
+    let lines =
+        wrap(&text, width).into_iter().map(|line| Line::styled(line, model.theme.style(role))).collect();
     vec![Item::gap(), Item::plain(lines)]
 }
 
@@ -55,7 +56,11 @@ fn headline(model: &Model, report: &Report, width: usize) -> Item {
     let theme = &model.theme;
     let verdict = &report.verdict;
     let failed = !report.failures.is_empty();
-    let class = if failed { claims::words(verdict.class.name()).to_uppercase() } else { "NO FAILURE FOUND".to_owned() };
+    let class = if failed {
+        claims::words(verdict.class.name()).to_uppercase()
+    } else {
+        "NO FAILURE FOUND".to_owned()
+    };
     let mut spans = vec![Span::styled(class, theme.style(if failed { Role::Danger } else { Role::Good }))];
     spans.push(Span::styled(
         format!("  [{}]", claims::certainty(verdict.certainty)),
@@ -114,10 +119,12 @@ fn item(model: &Model, report: &Report, claim: &Claim, row: usize, here: bool, w
         attach(&mut body, Span::styled(references, theme.style(Role::Link)), width.saturating_sub(indent));
     }
     if let Some(command) = &claim.command {
-        body.extend(wrap(command, width.saturating_sub(indent + 2)).into_iter().enumerate().map(|(i, line)| {
-            let prompt = if i == 0 { "$ " } else { "  " };
-            vec![Span::styled(format!("{prompt}{line}"), theme.style(Role::Link))]
-        }));
+        body.extend(wrap(command, width.saturating_sub(indent + 2)).into_iter().enumerate().map(
+            |(i, line)| {
+                let prompt = if i == 0 { "$ " } else { "  " };
+                vec![Span::styled(format!("{prompt}{line}"), theme.style(Role::Link))]
+            },
+        ));
     }
     let label_role = match (here, claim.subject) {
         (true, _) => Role::Focus,
