@@ -5,6 +5,7 @@
 
 mod analyze;
 mod arguments;
+mod open;
 mod output;
 mod schema;
 pub mod shapes;
@@ -37,7 +38,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Schema(args)) => schema::run(&args),
         Some(Command::Completions { shell }) => output::completions(shell),
         Some(Command::Man) => output::man(),
-        None => analyze::run(&arguments.open.into()),
+        None => open::run(arguments.open),
     };
     match result {
         Ok(status) => ExitCode::from(status),

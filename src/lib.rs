@@ -21,4 +21,6 @@ pub mod verdict;
 pub mod report;
 pub mod session;
 
+pub mod tui;
+
 pub mod cli;

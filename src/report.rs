@@ -14,4 +14,5 @@ pub mod shapes_text;
 pub mod text;
 
 pub use build::build;
+pub use fields::kind as evidence_kind;
 pub use model::Report;

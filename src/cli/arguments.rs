@@ -30,6 +30,15 @@ const EXIT: &str = "Exit status of analyze: 0 a failure was found and classed; 1
 pub struct Open {
     /// Log file, folder, `-` for standard input, or a pattern; all of them are one incident.
     pub input: Vec<OsString>,
+    /// Go on reading as the input grows; the verdict follows.
+    #[arg(short = 'F', long)]
+    pub follow: bool,
+    /// Colours: dark, light or mono; without it the environment decides.
+    #[arg(long, value_parser = ["dark", "light", "mono"], env = "WARPFAULT_THEME")]
+    pub theme: Option<String>,
+    /// Leave the mouse to the terminal (F2 changes it later).
+    #[arg(long)]
+    pub no_mouse: bool,
 }
 
 /// Subcommands.

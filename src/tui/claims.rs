@@ -1,0 +1,323 @@
+//! The verdict as a list of claims, each with the evidence behind it.
+//!
+//! In: a report. Out: [`Claim`]s in the order in which a tired person asks: what, where noticed, where it happened, why,
+//! who else, restart, what next. It words nothing that the report didn't decide.
+
+use serde::Serialize;
+
+use crate::report::Report;
+use crate::report::model::{Certainty, Evidence, Failure, FaultAt, From, ObservedAt, RestartAdvice, Role};
+
+/// What a claim is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// The sentence.
+    Summary,
+    /// Where it was noticed.
+    Noticed,
+    /// Where it happened.
+    Happened,
+    /// The cause.
+    Cause,
+    /// A collective that never finished.
+    Collective,
+    /// Another failure and its role.
+    Failure,
+    /// Whether to restart.
+    Restart,
+    /// The next step.
+    Next,
+    /// A stop-gap or fix.
+    Mitigation,
+    /// Something that could not be used.
+    Diagnostic,
+}
+
+/// A statement of the verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// What it is about.
+    pub subject: Subject,
+    /// Its name on the screen.
+    pub label: &'static str,
+    /// What it says.
+    pub text: String,
+    /// A command that goes with it, quoted for a shell.
+    pub command: Option<String>,
+    /// How sure it is.
+    pub certainty: Option<Certainty>,
+    /// Ids of the evidence behind it.
+    pub evidence: Vec<String>,
+    /// A source line that it names.
+    pub place: Option<(String, u32)>,
+}
+
+impl Claim {
+    fn new(subject: Subject, label: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            subject,
+            label,
+            text: text.into(),
+            command: None,
+            certainty: None,
+            evidence: Vec::new(),
+            place: None,
+        }
+    }
+
+    fn with_evidence(mut self, evidence: &[String]) -> Self {
+        self.evidence = evidence.to_vec();
+        self
+    }
+
+    /// What copying it gives.
+    pub fn copied(&self) -> &str {
+        self.command.as_deref().unwrap_or(&self.text)
+    }
+}
+
+/// The claims of a report.
+pub fn claims(report: &Report) -> Vec<Claim> {
+    let mut claims = vec![summary(report)];
+    claims.extend(report.verdict.observed_at.as_ref().map(noticed));
+    claims.extend(happened(report));
+    claims.extend(cause(report));
+    claims.extend(collective(report));
+    claims.extend(others(report));
+    if !report.failures.is_empty() {
+        claims.push(restart(report));
+    }
+    claims.extend(report.next.first().map(|next| {
+        let mut claim = Claim::new(Subject::Next, "next", format!("{}: {}", next.title, next.why));
+        claim.command = next.command.as_deref().map(shell);
+        claim
+    }));
+    claims.extend(report.mitigations.iter().take(4).map(|mitigation| {
+        let label = if mitigation.scope == "fix" { "fix" } else { "stop-gap" };
+        Claim::new(Subject::Mitigation, label, mitigation.summary.clone())
+    }));
+    claims.extend(
+        report
+            .diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.severity != "info")
+            .take(20)
+            .map(|diagnostic| Claim::new(Subject::Diagnostic, "note", diagnostic.message.clone())),
+    );
+    claims
+}
+
+fn summary(report: &Report) -> Claim {
+    let verdict = &report.verdict;
+    let evidence = report.failures.first().map(|failure| failure.evidence.as_slice()).unwrap_or_default();
+    let mut claim =
+        Claim::new(Subject::Summary, "", verdict.summary.replace('\n', " ")).with_evidence(evidence);
+    claim.certainty = Some(verdict.certainty);
+    claim
+}
+
+fn noticed(at: &ObservedAt) -> Claim {
+    let mut text = place(at.file.as_deref(), at.line);
+    if let Some(function) = &at.function {
+        text.push_str(&format!(" in {function}"));
+    }
+    if let Some(call) = &at.call {
+        text.push_str(&format!(", at {call}(…)"));
+    }
+    text.push_str(match at.is_sync_point {
+        Some(true) => ": a sync point, where the error came out, not the fault",
+        Some(false) => ": no sync point by itself",
+        None => "",
+    });
+    let mut claim =
+        Claim::new(Subject::Noticed, "noticed", in_rank(at.rank, &text)).with_evidence(&at.evidence);
+    claim.place = at.file.clone().zip(at.line);
+    claim
+}
+
+fn happened(report: &Report) -> Option<Claim> {
+    let Some(fault) = &report.verdict.fault_at else {
+        let hidden = report.verdict.reported_asynchronously == Some(true);
+        return hidden.then(|| {
+            Claim::new(
+                Subject::Happened,
+                "happened",
+                "not in this input: in an earlier launch. The steps under Next would name it.",
+            )
+        });
+    };
+    let mut claim = Claim::new(Subject::Happened, "happened", in_rank(fault.rank, &fault_text(fault)))
+        .with_evidence(&fault.evidence);
+    claim.place = fault.file.clone().zip(fault.line);
+    Some(claim)
+}
+
+fn fault_text(fault: &FaultAt) -> String {
+    let mut parts = Vec::new();
+    let at = place(fault.file.as_deref(), fault.line);
+    match (&fault.kernel, at.is_empty()) {
+        (Some(kernel), true) => parts.push(kernel.clone()),
+        (Some(kernel), false) => parts.push(format!("{kernel} at {at}")),
+        (None, false) => parts.push(at),
+        (None, true) => {}
+    }
+    for (name, value) in [("block", fault.block), ("thread", fault.thread)] {
+        if let Some([x, y, z]) = value {
+            parts.push(format!("{name} ({x},{y},{z})"));
+        }
+    }
+    match (&fault.access, &fault.address) {
+        (Some(access), Some(address)) => parts.push(format!("{access} bytes at {address}")),
+        (None, Some(address)) => parts.push(format!("address {address}")),
+        (Some(access), None) => parts.push(format!("{access} bytes")),
+        (None, None) => {}
+    }
+    if let Some(library) = &fault.library {
+        let offset = fault.offset.as_ref().map(|offset| format!(" + {offset}")).unwrap_or_default();
+        parts.push(format!("in {library}{offset}"));
+    }
+    parts.join(", ")
+}
+
+fn cause(report: &Report) -> Option<Claim> {
+    if report.failures.is_empty() {
+        return None;
+    }
+    let Some(cause) = &report.verdict.cause else {
+        return Some(Claim::new(Subject::Cause, "cause", "the input does not name one"));
+    };
+    let supports = report
+        .hypotheses
+        .iter()
+        .find(|hypothesis| hypothesis.cause == Some(cause.kind))
+        .map(|hypothesis| hypothesis.supports.as_slice())
+        .unwrap_or_default();
+    let text = format!("{}: {}", words(cause.kind.name()), cause.summary);
+    let mut claim = Claim::new(Subject::Cause, "cause", text).with_evidence(supports);
+    claim.certainty = Some(cause.certainty);
+    Some(claim)
+}
+
+fn collective(report: &Report) -> Option<Claim> {
+    let collective = report.verdict.collective.as_ref()?;
+    let mut text = collective.op.clone().unwrap_or_else(|| "a collective".to_owned());
+    if let Some(seq) = collective.seq {
+        text.push_str(&format!(" number {seq}"));
+    }
+    if let Some(group) = &collective.group {
+        text.push_str(&format!(" in group {group}"));
+    }
+    if let Some(numel) = collective.numel_in {
+        text.push_str(&format!(", {} elements in", crate::tui::view::units::grouped(i128::from(numel))));
+    }
+    text.push_str(" never finished");
+    Some(Claim::new(Subject::Collective, "waited", text))
+}
+
+/// Failures after the first: messengers and cascades must be seen to be set aside.
+fn others(report: &Report) -> impl Iterator<Item = Claim> + '_ {
+    report.failures.iter().skip(1).take(8).map(|failure| {
+        Claim::new(Subject::Failure, role(failure.role), failure_text(failure))
+            .with_evidence(&failure.evidence)
+    })
+}
+
+fn failure_text(failure: &Failure) -> String {
+    let name = words(failure.class.name());
+    match &failure.why {
+        Some(why) => in_rank(failure.rank, &format!("{name}: {why}")),
+        None => in_rank(failure.rank, &name),
+    }
+}
+
+fn restart(report: &Report) -> Claim {
+    let restart = &report.verdict.restart;
+    let advice = match restart.advice {
+        RestartAdvice::Pointless => "pointless",
+        RestartAdvice::WorthTrying => "worth trying",
+        RestartAdvice::AfterDrain => "after draining",
+        RestartAdvice::Unknown => "unknown",
+    };
+    Claim::new(Subject::Restart, "restart", format!("{advice}: {}", restart.summary))
+}
+
+/// A command as it can be pasted into a shell. A word that can't be quoted (it holds a NUL) leaves it as it is.
+pub fn shell(words: &[String]) -> String {
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+}
+
+/// The role of a failure, as a label.
+pub fn role(role: Role) -> &'static str {
+    match role {
+        Role::Root => "first",
+        Role::Cascade => "then",
+        Role::Messenger => "messenger",
+        Role::Cleanup => "clean-up",
+    }
+}
+
+/// A certainty in a word.
+pub fn certainty(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Proven => "proven",
+        Certainty::Supported => "supported",
+        Certainty::Suspected => "suspected",
+        Certainty::Undecided => "undecided",
+    }
+}
+
+/// `illegal_address` as words.
+pub fn words(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// The name of one of a report's closed lists, as words.
+pub fn kind_name(value: impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(name)) => words(&name),
+        _ => String::new(),
+    }
+}
+
+fn place(file: Option<&str>, line: Option<u32>) -> String {
+    match (file, line) {
+        (Some(file), Some(line)) => format!("{}:{line}", short(file)),
+        (Some(file), None) => short(file).to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// The last part of a path; the evidence line shows all of it.
+fn short(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn in_rank(rank: Option<u32>, text: &str) -> String {
+    match rank {
+        Some(rank) => format!("rank {rank}: {text}"),
+        None => text.to_owned(),
+    }
+}
+
+/// `e4 run.log:16` of a piece of evidence.
+pub fn reference(report: &Report, id: &str) -> Option<String> {
+    let evidence = report.evidence.iter().find(|evidence| evidence.id == id)?;
+    Some(format!("{id} {}", position(report, evidence)))
+}
+
+/// `run.log:16` of a piece of evidence.
+pub fn position(report: &Report, evidence: &Evidence) -> String {
+    match &evidence.from {
+        From::Span { input, line, .. } => {
+            let index = usize::try_from(*input).unwrap_or(usize::MAX);
+            let path = report.inputs.get(index).map_or("?", |input| input.path.as_str());
+            match line {
+                0 => short(path).to_owned(),
+                line => format!("{}:{line}", short(path)),
+            }
+        }
+        From::Derived { from } => format!("from {}", from.join(" ")),
+        From::Probe => "probe".to_owned(),
+        From::Answer => "your answer".to_owned(),
+    }
+}

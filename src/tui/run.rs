@@ -1,0 +1,200 @@
+//! The loop: events in, `update`, commands out, a frame where something changed.
+//!
+//! In: options and the environment. Out: an exit status. All I/O of the UI is here, in `terminal` and in `work`.
+
+mod effects;
+mod events;
+mod settings;
+
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Receiver;
+use ratatui::layout::Rect;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::source::InputSpec;
+
+use super::model::{Model, Origin};
+use super::msg::Msg;
+use super::terminal::{self, Screen};
+use super::theme::Theme;
+use super::update;
+use super::view;
+use super::work::Work;
+use events::Events;
+use settings::Settings;
+
+/// What to open, and how.
+#[derive(Debug, Clone, Default)]
+pub struct TuiOptions {
+    /// What to open; empty for an incident that waits for a paste.
+    pub inputs: Vec<InputSpec>,
+    /// Go on reading as the inputs grow.
+    pub follow: bool,
+    /// `dark`, `light` or `mono`; none to see from the environment.
+    pub theme: Option<String>,
+    /// Leave the mouse to the terminal.
+    pub no_mouse: bool,
+}
+
+/// While something moves: how long a worker's answer may wait.
+const BUSY: Duration = Duration::from_millis(15);
+/// Else: how long a signal may wait.
+const IDLE: Duration = Duration::from_millis(200);
+/// Time between two frames that only show that time passes.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Runs the UI until it is left.
+///
+/// # Errors
+/// The terminal can't be taken or written.
+pub fn run(options: TuiOptions) -> Result<u8> {
+    let settings = Settings::read(&options);
+    let broken = |error: std::io::Error| {
+        Error::new(ErrorKind::Output, "the terminal could not be used")
+            .hint("warpfault analyze prints the report without a terminal")
+            .because(error)
+    };
+    terminal::listen().map_err(broken)?;
+    let mut screen = Screen::take(settings.mouse).map_err(broken)?;
+    let (width, height) = screen.size().map_err(broken)?;
+    let theme = Theme::choose(&settings.surroundings);
+    let mut model = Model::new(Rect::new(0, 0, width, height), theme, settings.keymap.clone());
+    model.mouse = settings.mouse;
+    model.home.clone_from(&settings.home);
+    if let Some(fault) = settings.faults.first() {
+        model.say(crate::text::escape(fault).to_string());
+    }
+    let begun = Instant::now();
+    let ended = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        let mut ui = Ui::new(&mut screen, &mut model, &settings, begun);
+        ui.open(options.inputs, options.follow);
+        ui.run()
+    }));
+    drop(screen);
+    match ended {
+        Ok(Ok(None)) => Ok(0),
+        Ok(Ok(Some(signal))) => {
+            keep(&model, &settings);
+            terminal::end_by(signal);
+            Ok(2)
+        }
+        Ok(Err(error)) => {
+            keep(&model, &settings);
+            Err(broken(error))
+        }
+        Err(_) => {
+            let kept = keep(&model, &settings);
+            let error = Error::new(ErrorKind::Output, "the UI failed, which is a fault of warpfault");
+            Err(match kept {
+                Some(path) => error.hint(format!("what you pasted is in {}", path.display())),
+                None => {
+                    error.hint("your inputs are as they were; warpfault analyze reads them without the UI")
+                }
+            })
+        }
+    }
+}
+
+/// A paste that isn't on disk is put there before the program ends by force.
+fn keep(model: &Model, settings: &Settings) -> Option<std::path::PathBuf> {
+    let incident = model.incident.as_ref().filter(|incident| incident.is_unsaved())?;
+    let Origin::Pasted(text) = &incident.origin else { return None };
+    effects::save(None, text, settings).ok()
+}
+
+struct Ui<'a> {
+    screen: &'a mut Screen,
+    model: &'a mut Model,
+    settings: &'a Settings,
+    begun: Instant,
+    work: Work,
+    answers: Receiver<Msg>,
+    events: Events,
+    ended: bool,
+}
+
+impl<'a> Ui<'a> {
+    fn new(screen: &'a mut Screen, model: &'a mut Model, settings: &'a Settings, begun: Instant) -> Self {
+        let (sender, answers) = crossbeam_channel::unbounded();
+        let work = Work::new(sender);
+        Self { screen, model, settings, begun, work, answers, events: Events::default(), ended: false }
+    }
+
+    fn open(&mut self, inputs: Vec<InputSpec>, follow: bool) {
+        if inputs.is_empty() {
+            effects::find_picks(&self.work);
+            return;
+        }
+        self.model.now = self.begun.elapsed();
+        let commands = update::open(self.model, inputs, follow);
+        for command in commands {
+            // Opening asks for nothing that can fail here.
+            let _ = effects::carry_out(self, command);
+        }
+    }
+
+    /// Runs until the UI is left; a signal that ended it comes back.
+    fn run(&mut self) -> std::io::Result<Option<i32>> {
+        let mut ticked = Instant::now();
+        let mut changed = true;
+        loop {
+            if let Some(signal) = terminal::ending() {
+                return Ok(Some(signal));
+            }
+            if changed {
+                let model = &*self.model;
+                self.screen.draw(|frame| view::draw(model, frame))?;
+            }
+            changed = self.react_to_stops()?;
+            let busy = self.model.is_busy() || !self.answers.is_empty();
+            for msg in self.events.wait(if busy { BUSY } else { IDLE }, self.model.incident.is_none())? {
+                self.take(msg)?;
+                changed = true;
+            }
+            while let Ok(msg) = self.answers.try_recv() {
+                self.take(msg)?;
+                changed = true;
+            }
+            if self.model.is_busy() && ticked.elapsed() >= TICK {
+                ticked = Instant::now();
+                self.take(Msg::Tick)?;
+                changed = true;
+            }
+            if self.ended {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn react_to_stops(&mut self) -> std::io::Result<bool> {
+        let (stop, continued) = terminal::stops();
+        if stop {
+            self.screen.suspend()?;
+        }
+        if stop || continued {
+            self.screen.again()?;
+            self.take_size()?;
+        }
+        Ok(stop || continued)
+    }
+
+    /// The terminal may have changed its size while it wasn't ours.
+    fn take_size(&mut self) -> std::io::Result<()> {
+        let (width, height) = self.screen.size()?;
+        self.take(Msg::Resize(width, height))
+    }
+
+    fn take(&mut self, msg: Msg) -> std::io::Result<()> {
+        let commands = update::update(self.model, msg, self.begun.elapsed());
+        for command in commands {
+            effects::carry_out(self, command)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+    }
+}

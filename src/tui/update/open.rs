@@ -1,0 +1,229 @@
+//! Opening incidents, pastes, and what the engine sends back.
+//!
+//! In: the model, inputs and answers. Out: the incident's state, and jobs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::source::InputSpec;
+use crate::tui::model::{Incident, Model, Origin, Overlay, Pane, Phase};
+use crate::tui::msg::Cmd;
+use crate::tui::source::{Analysis, Source};
+
+use super::{jump, logs, prompt, scroll};
+
+/// Opens inputs as a new incident.
+pub fn open(model: &mut Model, specs: Vec<InputSpec>, follow: bool) -> Vec<Cmd> {
+    begin(model, Origin::Named, specs, follow)
+}
+
+fn begin(model: &mut Model, origin: Origin, specs: Vec<InputSpec>, follow: bool) -> Vec<Cmd> {
+    model.generation += 1;
+    model.overlay = None;
+    model.start.pasting = None;
+    model.incident = Some(Incident::new(origin, specs.clone(), follow, model.now));
+    vec![Cmd::Stop, Cmd::Analyse { generation: model.generation, specs, follow }]
+}
+
+/// Takes a paste: into the line being typed, else as an incident.
+pub fn pasted(model: &mut Model, text: String) -> Vec<Cmd> {
+    if let Some(Overlay::Prompt(typed)) = &mut model.overlay {
+        let line = text.lines().next().unwrap_or("");
+        line.chars().filter(|c| !c.is_control()).for_each(|c| typed.insert(c));
+        return Vec::new();
+    }
+    if text.trim().is_empty() {
+        model.say("The paste is empty.");
+        return Vec::new();
+    }
+    match &model.incident {
+        // Terminals give a dropped file as a paste of its path.
+        None if !text.trim().contains(['\n', '\r']) && text.len() < 4096 => vec![Cmd::OpenIfPath { text }],
+        None => open_text(model, text),
+        Some(_) => add_text(model, text),
+    }
+}
+
+/// A pasted line is a path, or a log of one line.
+pub fn path_checked(model: &mut Model, text: String, exists: bool) -> Vec<Cmd> {
+    match (exists, model.incident.is_none()) {
+        (true, true) => open_typed(model, &text),
+        (false, true) => open_text(model, text),
+        (_, false) => Vec::new(),
+    }
+}
+
+/// Opens a pasted text as an incident.
+pub fn open_text(model: &mut Model, text: String) -> Vec<Cmd> {
+    let text = Arc::new(with_line_feeds(text));
+    let spec = text_spec("paste", &text);
+    begin(model, Origin::Pasted(text), vec![spec], false)
+}
+
+fn text_spec(name: &str, text: &str) -> InputSpec {
+    InputSpec::Text { name: name.to_owned(), bytes: text.as_bytes().to_vec() }
+}
+
+/// A terminal sends pasted line ends as carriage returns.
+fn with_line_feeds(text: String) -> String {
+    if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n") } else { text }
+}
+
+/// A further paste belongs to the same incident.
+fn add_text(model: &mut Model, text: String) -> Vec<Cmd> {
+    let text = with_line_feeds(text);
+    let Some(incident) = model.incident.as_mut() else { return Vec::new() };
+    let count = incident.specs.len() + 1;
+    let all = match &incident.origin {
+        Origin::Pasted(before) => format!("{before}\n{text}"),
+        Origin::Named => text.clone(),
+    };
+    incident.origin = Origin::Pasted(Arc::new(all));
+    incident.saved = false;
+    let spec = text_spec(&format!("paste {count}"), &text);
+    add(model, spec)
+}
+
+/// Adds an input and reads all of them again.
+pub fn add(model: &mut Model, spec: InputSpec) -> Vec<Cmd> {
+    if let Some(incident) = model.incident.as_mut() {
+        incident.specs.push(spec);
+    }
+    again(model)
+}
+
+/// Reads the inputs once more.
+pub fn again(model: &mut Model) -> Vec<Cmd> {
+    model.generation += 1;
+    let (generation, now) = (model.generation, model.now);
+    let Some(incident) = model.incident.as_mut() else { return Vec::new() };
+    incident.phase = Phase::Loading { since: now };
+    vec![Cmd::Stop, Cmd::Analyse { generation, specs: incident.specs.clone(), follow: incident.follow }]
+}
+
+/// Inputs are open: the log can be read.
+pub fn loaded(model: &mut Model, generation: u64, sources: Vec<Source>) -> Vec<Cmd> {
+    if generation != model.generation {
+        return Vec::new();
+    }
+    let Some(incident) = model.incident.as_mut() else { return Vec::new() };
+    if let Phase::Loading { since } = incident.phase {
+        incident.phase = Phase::Reading { since };
+    }
+    take_sources(model, sources)
+}
+
+/// The engine has a report.
+pub fn analysed(model: &mut Model, generation: u64, sources: Vec<Source>, analysis: Analysis) -> Vec<Cmd> {
+    if generation != model.generation {
+        return Vec::new();
+    }
+    let now = model.now;
+    let Some(incident) = model.incident.as_mut() else { return Vec::new() };
+    let first = incident.analysis.is_none();
+    if let Phase::Loading { since } | Phase::Reading { since } = incident.phase {
+        incident.phase = Phase::Done { took: now.saturating_sub(since) };
+    }
+    incident.analysis = Some(analysis);
+    for pane in Pane::ALL {
+        let last = crate::tui::view::rows(incident, pane).saturating_sub(1);
+        incident.set_row(pane, incident.row_of(pane).min(last));
+    }
+    let untouched = incident.log.cursor == 0 && incident.pane != Pane::Log && !incident.log.tail;
+    let commands = take_sources(model, sources);
+    if first && untouched {
+        to_first_failure(model);
+    }
+    commands
+}
+
+/// The log opens where the verdict looks.
+fn to_first_failure(model: &mut Model) {
+    let place = model.incident.as_ref().and_then(|incident| {
+        let marks = incident.analysis.as_ref()?.marks.iter().enumerate();
+        let mut deciding =
+            marks.filter_map(|(source, marks)| Some((source, marks.iter().find(|mark| mark.deciding)?.at)));
+        deciding.next()
+    });
+    if let Some((source, at)) = place {
+        jump::go(model, source, at);
+    }
+}
+
+/// Puts new bytes under the log pane; what is searched and filtered goes on over them.
+fn take_sources(model: &mut Model, sources: Vec<Source>) -> Vec<Cmd> {
+    let id = model.next_job();
+    let Some(incident) = model.incident.as_mut() else { return Vec::new() };
+    let before = incident.bytes().len();
+    incident.sources = sources;
+    if incident.log.source >= incident.sources.len() {
+        logs::show_source(incident, 0);
+    }
+    let after = incident.bytes().len();
+    if incident.log.cursor >= after {
+        incident.log.cursor = incident.lines().last();
+        incident.log.top = incident.log.cursor;
+    }
+    let mut commands = Vec::new();
+    if before != after && before > 0 {
+        commands.extend(logs::search_on(incident));
+        if !incident.log.filter.is_off() {
+            incident.log.filtered = Some(crate::tui::log::filter::Filtered { id, ..Default::default() });
+            incident.log.before_filter = Some(incident.log.cursor);
+            commands.extend(logs::run_filter(incident, id));
+        }
+    }
+    if incident.log.tail {
+        incident.log.cursor = incident.lines().last();
+        scroll::settle(model);
+    }
+    commands
+}
+
+/// The engine could not go on.
+pub fn failed(model: &mut Model, generation: u64, why: String) -> Vec<Cmd> {
+    if generation == model.generation
+        && let Some(incident) = model.incident.as_mut()
+    {
+        incident.phase = Phase::Failed(why);
+    }
+    Vec::new()
+}
+
+/// A paste is on disk now.
+pub fn saved(model: &mut Model, path: &Path) -> Vec<Cmd> {
+    if let Some(incident) = model.incident.as_mut() {
+        incident.saved = true;
+    }
+    model.say(format!("Saved: {}", crate::text::escape(&path.to_string_lossy())));
+    if std::mem::take(&mut model.leave_when_saved) { vec![Cmd::Quit] } else { Vec::new() }
+}
+
+/// Saves the paste, then leaves.
+pub fn save_and_leave(model: &mut Model) -> Vec<Cmd> {
+    model.leave_when_saved = true;
+    save(model, None)
+}
+
+/// Saves the paste; without a path, in the state folder.
+pub fn save(model: &mut Model, path: Option<PathBuf>) -> Vec<Cmd> {
+    match model.incident.as_ref().map(|incident| &incident.origin) {
+        Some(Origin::Pasted(text)) => vec![Cmd::Save { path, text: Arc::clone(text) }],
+        _ => {
+            model.say(
+                "Nothing here was pasted: the inputs are on disk already. :export FILE writes the report.",
+            );
+            Vec::new()
+        }
+    }
+}
+
+/// A typed path was chosen.
+pub fn open_typed(model: &mut Model, typed: &str) -> Vec<Cmd> {
+    let typed = typed.trim();
+    if typed.is_empty() {
+        return Vec::new();
+    }
+    let path = prompt::typed_path(model, typed);
+    open(model, vec![InputSpec::from_argument(path.as_os_str())], false)
+}

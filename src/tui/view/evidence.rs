@@ -1,0 +1,143 @@
+//! The evidence: one line each, and the one under the cursor in full.
+//!
+//! In: the report. Out: cells. It draws the visible lines only, so that four hundred or forty thousand are the same.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+use serde_json::Value;
+
+use crate::report::Report;
+use crate::report::model::Evidence;
+use crate::text::{fit, pad};
+use crate::tui::claims;
+use crate::tui::model::{Incident, Model, Pane};
+use crate::tui::theme::Role;
+
+use super::wrap::wrap;
+
+/// Draws the pane.
+pub fn draw(model: &Model, incident: &Incident, area: Rect, buffer: &mut Buffer) {
+    let Some(report) = incident.report() else { return };
+    let [list, detail] = split(area);
+    let cursor = incident.row_of(Pane::Evidence);
+    let focused = incident.pane == Pane::Evidence;
+    let top = top(cursor, report.evidence.len(), list.height);
+    for ((row, evidence), y) in report.evidence.iter().enumerate().skip(top).zip(list.y..list.bottom()) {
+        let line = row_line(model, report, evidence, row == cursor, usize::from(list.width));
+        let place = Rect { y, height: 1, ..list };
+        line.render(place, buffer);
+        if row == cursor && focused {
+            buffer.set_style(place, model.theme.style(Role::Selected));
+        }
+    }
+    if let Some(evidence) = report.evidence.get(cursor) {
+        draw_detail(model, report, evidence, detail, buffer);
+    } else {
+        let text = Line::styled(
+            "  No evidence: nothing in the input reads like a failure.",
+            model.theme.style(Role::Muted),
+        );
+        text.render(area, buffer);
+    }
+}
+
+/// The list, and the detail under it where there is room.
+fn split(area: Rect) -> [Rect; 2] {
+    let detail = if area.height >= 12 { (area.height * 2 / 5).min(12) } else { 0 };
+    let list = Rect { height: area.height - detail, ..area };
+    [list, Rect { y: list.bottom(), height: detail, ..area }]
+}
+
+fn top(cursor: usize, count: usize, height: u16) -> usize {
+    let height = usize::from(height);
+    cursor.saturating_sub(height / 2).min(count.saturating_sub(height))
+}
+
+/// The row under line `y` of the pane.
+pub fn hit(incident: &Incident, area: Rect, y: u16) -> Option<usize> {
+    let count = incident.report()?.evidence.len();
+    let [list, _] = split(area);
+    let row = top(incident.row_of(Pane::Evidence), count, list.height) + usize::from(y);
+    (y < list.height && row < count).then_some(row)
+}
+
+fn row_line(model: &Model, report: &Report, evidence: &Evidence, here: bool, width: usize) -> Line<'static> {
+    let theme = &model.theme;
+    let glyphs = theme.glyphs;
+    let deciding = is_deciding(report, &evidence.id);
+    let rank = evidence.rank.map(|rank| format!("r{rank}")).unwrap_or_default();
+    let head = vec![
+        Span::styled(pad(if here { glyphs.cursor } else { "" }, 2), theme.style(Role::Focus)),
+        Span::styled(
+            pad(if deciding { glyphs.deciding } else { "" }, 2),
+            theme.style(if deciding { Role::Danger } else { Role::Muted }),
+        ),
+        Span::styled(pad(&evidence.id, 5), theme.style(Role::Title)),
+        Span::styled(pad(&claims::position(report, evidence), 17), theme.style(Role::Link)),
+        Span::styled(pad(&rank, 5), theme.style(Role::Muted)),
+        Span::styled(pad(&claims::kind_name(evidence.kind), 17), theme.style(Role::Muted)),
+    ];
+    let used: usize = head.iter().map(Span::width).sum();
+    let mut spans = head;
+    spans.push(Span::raw(fit(evidence.text.trim_start(), width.saturating_sub(used))));
+    Line::from(spans)
+}
+
+/// Whether the verdict's places, its first failure or its cause rest on it.
+fn is_deciding(report: &Report, id: &str) -> bool {
+    let verdict = &report.verdict;
+    let mut ids = verdict
+        .observed_at
+        .iter()
+        .flat_map(|place| &place.evidence)
+        .chain(verdict.fault_at.iter().flat_map(|place| &place.evidence))
+        .chain(report.failures.iter().take(1).flat_map(|failure| &failure.evidence));
+    ids.any(|other| other == id)
+}
+
+fn draw_detail(model: &Model, report: &Report, evidence: &Evidence, area: Rect, buffer: &mut Buffer) {
+    if area.height == 0 {
+        return;
+    }
+    let theme = &model.theme;
+    let width = usize::from(area.width).saturating_sub(2);
+    let uses = uses(report, &evidence.id);
+    let title = if uses.is_empty() {
+        evidence.id.clone()
+    } else {
+        format!("{} {} {uses}", evidence.id, theme.glyphs.dot)
+    };
+    let rule = theme.glyphs.line.repeat(usize::from(area.width));
+    let mut lines = vec![
+        Line::styled(rule, theme.style(Role::Muted)),
+        Line::styled(fit(&title, width), theme.style(Role::Title)),
+    ];
+    lines.extend(wrap(&evidence.text, width).into_iter().take(4).map(Line::from));
+    let fields: Vec<String> =
+        evidence.fields.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
+    let fields = fields.join(&format!("  {} ", theme.glyphs.dot));
+    lines.extend(wrap(&fields, width).into_iter().map(|line| Line::styled(line, theme.style(Role::Muted))));
+    for (line, y) in lines.into_iter().zip(area.y..area.bottom()) {
+        line.render(Rect { x: area.x + 1, y, width: area.width.saturating_sub(1), height: 1 }, buffer);
+    }
+}
+
+/// Which claims rest on it.
+fn uses(report: &Report, id: &str) -> String {
+    let labels: Vec<&str> = claims::claims(report)
+        .iter()
+        .filter(|claim| claim.evidence.iter().any(|other| other == id))
+        .map(|claim| if claim.label.is_empty() { "verdict" } else { claim.label })
+        .collect();
+    labels.join(", ")
+}
+
+/// A field's value without the quotes of JSON. Strings in reports are escaped already.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
