@@ -326,7 +326,7 @@ mod tests {
     /// Relative luminance of a colour of the 256-colour cube or grey ramp.
     fn luminance(index: u8) -> f64 {
         let rgb = match index {
-            232.. => [8 + 10 * (f64::from(index) - 232.0); 3],
+            232.. => [8.0 + 10.0 * (f64::from(index) - 232.0); 3],
             16.. => {
                 let i = index - 16;
                 [i / 36, i / 6 % 6, i % 6].map(|c| if c == 0 { 0.0 } else { 55.0 + 40.0 * f64::from(c) })
