@@ -25,6 +25,7 @@ pub mod loose_json;
 pub mod model_config;
 pub mod nccl;
 pub mod nccl_ras;
+pub mod nested;
 pub mod pattern;
 pub mod pickle;
 pub mod place;
@@ -117,11 +118,48 @@ impl<'a> Reader<'a> {
         }
         self.candidate_lines += u64::from(candidate.line > self.last_line);
         self.last_line = candidate.line;
+        if self.read_nested(candidate) {
+            return;
+        }
         for segment in segments(self.bytes, candidate.line, candidate.start, candidate.end) {
             if !self.cx.is_consumed(segment.byte) {
                 self.offer(&segment.parse(self.input));
             }
         }
+    }
+
+    /// Reads the text that one line carries with escaped line ends. One level only: a text inside a text inside a line has
+    /// no end.
+    fn read_nested(&mut self, candidate: &Candidate) -> bool {
+        let raw = self.bytes.get(candidate.start..candidate.end).unwrap_or_default();
+        let Some(inner) = nested::unfold(raw) else { return false };
+        let Some(outer) =
+            segments(self.bytes, candidate.line, candidate.start, candidate.end).into_iter().next()
+        else {
+            return false;
+        };
+        if self.cx.is_consumed(outer.byte) {
+            return true;
+        }
+        let mut reader = Reader::new(self.input, &inner);
+        let mut scan = prefilter::scan(&inner);
+        while let Some(candidates) = scan.next() {
+            for candidate in &candidates {
+                for segment in segments(&inner, candidate.line, candidate.start, candidate.end) {
+                    if !reader.cx.is_consumed(segment.byte) {
+                        reader.offer(&segment.parse(self.input));
+                    }
+                }
+            }
+        }
+        let outer = outer.parse(self.input);
+        let events = reader.finish(0).events;
+        let found = !events.is_empty();
+        for mut event in events {
+            nested::place(&mut event, &outer);
+            self.cx.push_event(event);
+        }
+        found
     }
 
     /// Offers a line to the producers whose literals it holds, until one has spent it.

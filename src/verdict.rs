@@ -163,7 +163,7 @@ fn certainty(root: Option<&Failure>) -> Certainty {
     match root {
         None => Certainty::Supported,
         Some(root) if root.class == FailureClass::Undecided => Certainty::Undecided,
-        Some(root) if root.weight == Weight::Direct => Certainty::Supported,
+        Some(root) if root.weight >= Weight::Program => Certainty::Supported,
         Some(root) if root.is_xid() || root.evidence.len() > 1 => Certainty::Supported,
         Some(_) => Certainty::Suspected,
     }

@@ -12,7 +12,7 @@ use super::lines::{Cx, Line, Taken};
 use super::traceback::exception_line;
 
 /// Strings of which one stands in every such line.
-pub const LITERALS: &[&str] = &["Error: ", "Exception: ", "Error:\n", "KeyboardInterrupt"];
+pub const LITERALS: &[&str] = &["Error:", "Exception:", "KeyboardInterrupt"];
 
 /// Reads an exception line.
 pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {

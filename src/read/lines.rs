@@ -190,6 +190,11 @@ impl<'a> Cx<'a> {
         self.events.push(Event { span, origin: line.origin.clone(), data, text: clip(&line.text) });
     }
 
+    /// Adds an event that was read elsewhere.
+    pub(super) fn push_event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
     /// Takes a line away from every later producer.
     pub fn consume(&mut self, line: &Line<'_>) {
         self.consumed.insert(line.byte);

@@ -99,10 +99,20 @@ impl Block {
         if body.contains("Traceback (most recent call last)") {
             return Step::Head;
         }
-        if let Some(frame) = frame(body, line.number) {
+        if let Some(frame) = frame(body, line.number).or_else(|| rich_frame(trimmed, line.number)) {
             self.traceback.frames.push(frame);
             self.last_number = line.number;
             self.source_indent = None;
+            return Step::Frame;
+        }
+        if let Some(source) = trimmed.strip_prefix('❱') {
+            if let Some(frame) = self.traceback.frames.last_mut() {
+                frame.source = Some(rich_source(source));
+            }
+            self.last_number = line.number;
+            return Step::Frame;
+        }
+        if is_rich_context(trimmed) {
             return Step::Frame;
         }
         if self.take_source(body, trimmed) {
@@ -165,6 +175,39 @@ pub fn frame(body: &str, log_line: u64) -> Option<PyFrame> {
         None => return None,
     };
     Some(PyFrame { file: file.to_owned(), line: Some(line), function, source: None, marked: None, log_line })
+}
+
+/// `/home/user/train.py:216 in train` inside the box that rich draws around a traceback.
+fn rich_frame(text: &str, log_line: u64) -> Option<PyFrame> {
+    let text = text.trim_end_matches(['│', ' ']);
+    let (place, function) = text.split_once(" in ")?;
+    let (file, line) = place.rsplit_once(':')?;
+    let line: u32 = line.parse().ok()?;
+    let is_file = file.ends_with(".py") || file.ends_with(".pyx") || file.starts_with('<');
+    let function = function.trim();
+    let one_word = !function.is_empty() && !function.contains(' ');
+    (is_file && one_word).then(|| PyFrame {
+        file: file.to_owned(),
+        line: Some(line),
+        function: Some(function.to_owned()),
+        source: None,
+        marked: None,
+        log_line,
+    })
+}
+
+/// The code of a rich source row: `216 │   │   │   loss.item()   │`.
+fn rich_source(row: &str) -> String {
+    let code = row.split_once('│').map_or(row, |(_, code)| code);
+    code.trim_matches(['│', ' ']).to_owned()
+}
+
+/// A row of rich's box that is neither a place nor the marked source line: code around it, an empty row, the frame.
+fn is_rich_context(text: &str) -> bool {
+    let inner = text.trim_matches(['│', ' ']);
+    inner.is_empty() && text.contains('│')
+        || text.starts_with(['╭', '╰'])
+        || text.split_once('│').is_some_and(|(number, _)| number.trim().parse::<u32>().is_ok())
 }
 
 /// `torch.AcceleratorError: CUDA error: …`, or a bare type name.
@@ -306,6 +349,27 @@ mod tests {
             })
             .collect();
         assert_eq!(chains, [None, Some(Chain::DuringPrevious)]);
+    }
+
+    #[test]
+    fn a_rich_box_is_a_traceback() {
+        let traceback = only(concat!(
+            "╭──────── Traceback (most recent call last) ────────╮\n",
+            "│ /home/q/train.py:1012 in <module>                 │\n",
+            "│                                                   │\n",
+            "│   1009 │   args = parse()                         │\n",
+            "│ ❱ 1012 │   train(args)                            │\n",
+            "│                                                   │\n",
+            "│ /home/q/train.py:216 in train                     │\n",
+            "│    215 │   for batch in loader:                   │\n",
+            "│ ❱  216 │   │   loss = loss.item()                 │\n",
+            "╰───────────────────────────────────────────────────╯\n",
+            "RuntimeError: CUDA error: an illegal memory access was encountered\n",
+        ));
+        let places: Vec<Option<u32>> = traceback.frames.iter().map(|frame| frame.line).collect();
+        assert_eq!(places, [Some(1012), Some(216)]);
+        assert_eq!(traceback.frames[1].source.as_deref(), Some("loss = loss.item()"));
+        assert_eq!(traceback.exception.unwrap().kind, "RuntimeError");
     }
 
     #[test]

@@ -158,20 +158,20 @@ pub fn host(text: &str, origin: &mut Origin) -> Option<usize> {
 
 /// Text that no program prints but at the head of a message.
 pub fn is_strong(text: &str) -> bool {
-    const HEADS: [&str; 9] = [
-        "[rank",
-        "[Rank ",
-        "[E",
-        "[W",
-        "[I",
-        "[F",
-        "Traceback (most recent call last)",
-        "  File \"",
-        "terminate called",
-    ];
+    const HEADS: [&str; 5] =
+        ["[rank", "[Rank ", "Traceback (most recent call last)", "  File \"", "terminate called"];
     HEADS.iter().any(|head| text.starts_with(head))
+        || is_glog_letter(text)
         || stamp::leading(text).is_some()
         || nccl(text, &mut Origin::default()).is_some()
+}
+
+/// `[E1129 …` or `[W CUDAGuardImpl…`, and not `[Errno 122]`.
+fn is_glog_letter(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next() == Some(b'[')
+        && bytes.next().is_some_and(|letter| matches!(letter, b'E' | b'W' | b'I' | b'F'))
+        && bytes.next().is_some_and(|next| next.is_ascii_digit() || next == b' ')
 }
 
 /// A word that may be a host or pod: letters, digits, dots, dashes.
@@ -181,6 +181,7 @@ fn is_host(word: &str) -> bool {
         && word.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric)
         && !is_source_file(word)
         && !is_program(word)
+        && !["Error", "Exception", "Warning", "Interrupt"].iter().any(|end| word.ends_with(end))
 }
 
 /// A host-like word that is no program and no error's name: digits with a dash or after a node's usual name.

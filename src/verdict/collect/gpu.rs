@@ -17,6 +17,9 @@ use super::Claim;
 pub fn status(status: &Status) -> Option<Claim> {
     let row = status.code.and_then(cuda_status::by_code);
     let class = row.map_or(FailureClass::Undecided, |row| row.class);
+    // "Invalid argument" from a launch is the launch's own configuration.
+    let from_launch = status.api.as_deref().is_some_and(|api| api.to_ascii_lowercase().contains("launch"));
+    let class = if status.code == Some(1) && from_launch { FailureClass::LaunchConfig } else { class };
     if class == FailureClass::None {
         return None;
     }

@@ -41,8 +41,7 @@ fn from_traceback(case: &Case, root: &Failure, failures: &[Failure]) -> Option<N
             .find_map(carries)
     });
     let found = found.or_else(|| later_report(&tracebacks, root))?;
-    let (id, event, traceback) = found;
-    let frame = user_frame(traceback.frames.iter().rev())?;
+    let (id, event, frame) = user_place(found, &tracebacks)?;
     let call = sync_of(frame);
     Some(Notice {
         rank: event.origin.rank,
@@ -54,8 +53,30 @@ fn from_traceback(case: &Case, root: &Failure, failures: &[Failure]) -> Option<N
         sync_why: call.as_ref().map(|call| call.point.why),
         call_text: call.map(|call| call.call),
         log_line: Some(frame.log_line),
-        evidence: vec![*id],
+        evidence: vec![id],
     })
+}
+
+type Found<'a> = (EvidenceId, &'a Event, &'a Traceback);
+
+/// The user's frame in the block that carries the failure; where that one ends inside libraries, in a block that hangs on
+/// it (`direct cause of`, `during handling of`).
+fn user_place<'a>(found: &Found<'a>, all: &[Found<'a>]) -> Option<(EvidenceId, &'a Event, &'a PyFrame)> {
+    let of = |(id, event, traceback): &Found<'a>| {
+        user_frame(traceback.frames.iter().rev()).map(|frame| (*id, *event, frame))
+    };
+    let own = of(found);
+    if own.is_some_and(|(_, _, frame)| distance_from_user(&frame.file) == 0) {
+        return own;
+    }
+    let hanging = all
+        .iter()
+        .skip_while(|(id, _, _)| *id != found.0)
+        .skip(1)
+        .take_while(|(_, _, traceback)| traceback.chain.is_some())
+        .filter_map(of)
+        .find(|(_, _, frame)| distance_from_user(&frame.file) == 0);
+    hanging.or(own)
 }
 
 /// A GPU fault that something else caught (a sanitizer, a dump, an assertion line, the kernel log) was noticed by the
