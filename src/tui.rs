@@ -20,4 +20,7 @@ mod update;
 mod view;
 mod work;
 
+#[cfg(test)]
+mod tests;
+
 pub use run::{TuiOptions, run};

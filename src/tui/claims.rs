@@ -3,6 +3,9 @@
 //! In: a report. Out: [`Claim`]s in the order in which a tired person asks: what, where noticed, where it happened, why,
 //! who else, restart, what next. It words nothing that the report didn't decide.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::report::Report;
@@ -83,12 +86,11 @@ pub fn claims(report: &Report) -> Vec<Claim> {
     claims.extend(happened(report));
     claims.extend(cause(report));
     claims.extend(collective(report));
-    claims.extend(others(report));
     if !report.failures.is_empty() {
         claims.push(restart(report));
     }
     claims.extend(report.next.first().map(|next| {
-        let mut claim = Claim::new(Subject::Next, "next", format!("{}: {}", next.title, next.why));
+        let mut claim = Claim::new(Subject::Next, "next", next.title.clone());
         claim.command = next.command.as_deref().map(shell);
         claim
     }));
@@ -96,6 +98,7 @@ pub fn claims(report: &Report) -> Vec<Claim> {
         let label = if mitigation.scope == "fix" { "fix" } else { "stop-gap" };
         Claim::new(Subject::Mitigation, label, mitigation.summary.clone())
     }));
+    claims.extend(others(report));
     claims.extend(
         report
             .diagnostics
@@ -214,12 +217,19 @@ fn collective(report: &Report) -> Option<Claim> {
     Some(Claim::new(Subject::Collective, "waited", text))
 }
 
-/// Failures after the first: messengers and cascades must be seen to be set aside.
-fn others(report: &Report) -> impl Iterator<Item = Claim> + '_ {
-    report.failures.iter().skip(1).take(8).map(|failure| {
-        Claim::new(Subject::Failure, role(failure.role), failure_text(failure))
-            .with_evidence(&failure.evidence)
-    })
+/// Failures after the first: messengers and cascades must be seen to be set aside. Equal ones are one claim.
+fn others(report: &Report) -> Vec<Claim> {
+    let mut claims: Vec<Claim> = Vec::new();
+    for failure in report.failures.iter().skip(1) {
+        let claim = Claim::new(Subject::Failure, role(failure.role), failure_text(failure));
+        match claims.iter_mut().find(|other| (other.label, &other.text) == (claim.label, &claim.text)) {
+            Some(same) => same.evidence.extend(failure.evidence.iter().cloned()),
+            None => claims.push(claim.with_evidence(&failure.evidence)),
+        }
+    }
+    // A thousand ranks can fail in a thousand ways; the rank board has them all.
+    claims.truncate(12);
+    claims
 }
 
 fn failure_text(failure: &Failure) -> String {
@@ -241,9 +251,36 @@ fn restart(report: &Report) -> Claim {
     Claim::new(Subject::Restart, "restart", format!("{advice}: {}", restart.summary))
 }
 
-/// A command as it can be pasted into a shell. A word that can't be quoted (it holds a NUL) leaves it as it is.
+/// A command as it can be pasted into a shell.
 pub fn shell(words: &[String]) -> String {
-    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+    let quoted: Vec<Cow<'_, str>> = words.iter().map(|word| quote(word)).collect();
+    quoted.join(" ")
+}
+
+/// shlex quotes `A=1` too, which reads badly in front of a command. A word that can't be quoted (it holds a NUL, which
+/// reports show escaped) stays as it is.
+fn quote(word: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return Cow::Borrowed(word);
+    }
+    shlex::try_quote(word).unwrap_or(Cow::Borrowed(word))
+}
+
+/// Ids of the evidence that the verdict rests on: its places, its first failure, its cause.
+pub fn deciding(report: &Report) -> BTreeSet<String> {
+    let verdict = &report.verdict;
+    let places = [
+        verdict.observed_at.as_ref().map(|place| &place.evidence),
+        verdict.fault_at.as_ref().map(|place| &place.evidence),
+        verdict.cause.as_ref().and_then(|cause| {
+            let behind = report.hypotheses.iter().find(|hypothesis| hypothesis.cause == Some(cause.kind));
+            behind.map(|hypothesis| &hypothesis.supports)
+        }),
+    ];
+    // The first failure of a large job may be printed a thousand times; the first lines say it.
+    let first = report.failures.iter().take(1).flat_map(|failure| failure.evidence.iter().take(4));
+    places.into_iter().flatten().flatten().chain(first).cloned().collect()
 }
 
 /// The role of a failure, as a label.
@@ -319,5 +356,16 @@ pub fn position(report: &Report, evidence: &Evidence) -> String {
         From::Derived { from } => format!("from {}", from.join(" ")),
         From::Probe => "probe".to_owned(),
         From::Answer => "your answer".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_quoted_where_they_must_be() {
+        let words = ["env", "A=1,b", "python3", "a b.py", "$(rm x)", ""].map(str::to_owned);
+        assert_eq!(shell(&words), "env A=1,b python3 'a b.py' '$(rm x)' ''");
     }
 }

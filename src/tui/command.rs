@@ -158,7 +158,7 @@ pub fn complete(line: &str, ranks: &[u32], kinds: &[String]) -> Option<Vec<Strin
     let line = line.trim_start();
     let Some((word, rest)) = line.split_once(char::is_whitespace) else {
         let starts = COMMANDS.iter().filter(|usage| usage.name.starts_with(line));
-        return Some(starts.map(|usage| with_space(usage)).collect());
+        return Some(starts.map(with_space).collect());
     };
     let Ok(usage) = find(word) else { return Some(Vec::new()) };
     let rest = rest.trim_start();

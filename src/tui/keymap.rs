@@ -52,12 +52,20 @@ impl Keymap {
                 ));
                 continue;
             }
-            keymap.bindings.retain(|(_, chord, action)| {
-                *action != row.action && !(chords.contains(chord) && !row.is_safety(*action))
-            });
+            if let Some(taken) = chords.iter().find(|chord| keymap.is_way_out(chord)) {
+                faults.push(format!("keys: {name}: {taken} is a way out and stays one"));
+                continue;
+            }
+            keymap.bindings.retain(|(_, chord, action)| *action != row.action && !chords.contains(chord));
             keymap.bindings.extend(chords.into_iter().map(|chord| (row.scope, chord, row.action)));
         }
         (keymap, faults)
+    }
+
+    /// No key leads out of the UI if a table could take all of these away.
+    fn is_way_out(&self, chord: &Chord) -> bool {
+        let ways = [Action::Quit, Action::Back, Action::Interrupt];
+        self.bindings.iter().any(|(_, bound, action)| bound == chord && ways.contains(action))
     }
 
     /// What `key` does in `scope`; rows of the scope come before those that work everywhere.
@@ -130,7 +138,8 @@ mod tests {
     #[test]
     fn no_table_can_take_the_way_out() {
         let table = toml::from_str("down = [\"q\", \"esc\"]").unwrap();
-        let (keymap, _) = Keymap::with(&table);
+        let (keymap, faults) = Keymap::with(&table);
+        assert_eq!(faults, ["keys: down: q is a way out and stays one"]);
         assert_eq!(keymap.find(key(KeyCode::Esc), Scope::List), Some(Action::Back));
         assert_eq!(keymap.find(key(KeyCode::Char('q')), Scope::Log), Some(Action::Quit));
     }

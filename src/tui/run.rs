@@ -22,7 +22,6 @@ use super::theme::Theme;
 use super::update;
 use super::view;
 use super::work::Work;
-use events::Events;
 use settings::Settings;
 
 /// What to open, and how.
@@ -111,7 +110,6 @@ struct Ui<'a> {
     begun: Instant,
     work: Work,
     answers: Receiver<Msg>,
-    events: Events,
     ended: bool,
 }
 
@@ -119,7 +117,7 @@ impl<'a> Ui<'a> {
     fn new(screen: &'a mut Screen, model: &'a mut Model, settings: &'a Settings, begun: Instant) -> Self {
         let (sender, answers) = crossbeam_channel::unbounded();
         let work = Work::new(sender);
-        Self { screen, model, settings, begun, work, answers, events: Events::default(), ended: false }
+        Self { screen, model, settings, begun, work, answers, ended: false }
     }
 
     fn open(&mut self, inputs: Vec<InputSpec>, follow: bool) {
@@ -149,7 +147,7 @@ impl<'a> Ui<'a> {
             }
             changed = self.react_to_stops()?;
             let busy = self.model.is_busy() || !self.answers.is_empty();
-            for msg in self.events.wait(if busy { BUSY } else { IDLE }, self.model.incident.is_none())? {
+            for msg in events::wait(if busy { BUSY } else { IDLE }, self.model.incident.is_none())? {
                 self.take(msg)?;
                 changed = true;
             }

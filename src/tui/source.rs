@@ -3,6 +3,7 @@
 //! In: the engine's session. Out: [`Source`]s and an [`Analysis`], cheap to send (bytes are shared, never copied). It
 //! decides nothing.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::report::model::EvidenceKind;
 use crate::session::Session;
 use crate::source::{Bytes, Input, InputKind};
 
+use super::claims;
 use super::log::lines::line_start;
 
 /// An input as the log pane shows it.
@@ -91,36 +93,21 @@ pub fn analysis(session: &Session) -> Analysis {
     let report = session.report().clone();
     let markdown = crate::report::markdown::render(&report);
     let failures = failures(&report);
-    let marks = marks(session.case(), session.inputs(), &deciding(&report), &failures);
+    let marks = marks(session.case(), session.inputs(), &claims::deciding(&report), &failures);
     Analysis { report: Arc::new(report), marks: Arc::new(marks), markdown: Arc::new(markdown) }
 }
 
-/// Ids of the evidence that the verdict rests on: its places, its first failure, its cause.
-fn deciding(report: &Report) -> Vec<String> {
-    let verdict = &report.verdict;
-    let mut ids: Vec<String> = Vec::new();
-    ids.extend(verdict.observed_at.iter().flat_map(|place| place.evidence.iter().cloned()));
-    ids.extend(verdict.fault_at.iter().flat_map(|place| place.evidence.iter().cloned()));
-    ids.extend(report.failures.first().iter().flat_map(|failure| failure.evidence.iter().take(4).cloned()));
-    if let Some(cause) = &verdict.cause {
-        let hypothesis = report.hypotheses.iter().find(|hypothesis| hypothesis.cause == Some(cause.kind));
-        ids.extend(hypothesis.iter().flat_map(|hypothesis| hypothesis.supports.iter().cloned()));
-    }
-    ids.sort();
-    ids.dedup();
-    ids
-}
-
 /// Ids of the evidence of every failure.
-fn failures(report: &Report) -> Vec<String> {
-    let mut ids: Vec<String> =
-        report.failures.iter().flat_map(|failure| failure.evidence.iter().cloned()).collect();
-    ids.sort();
-    ids.dedup();
-    ids
+fn failures(report: &Report) -> BTreeSet<String> {
+    report.failures.iter().flat_map(|failure| failure.evidence.iter().cloned()).collect()
 }
 
-fn marks(case: &Case, inputs: &[Input], deciding: &[String], failures: &[String]) -> Vec<Vec<Mark>> {
+fn marks(
+    case: &Case,
+    inputs: &[Input],
+    deciding: &BTreeSet<String>,
+    failures: &BTreeSet<String>,
+) -> Vec<Vec<Mark>> {
     let mut marks: Vec<Vec<Mark>> = inputs.iter().map(|_| Vec::new()).collect();
     for evidence in case.evidence() {
         let (Provenance::Span(span), Fact::Event(event)) = (&evidence.provenance, &evidence.fact) else {
@@ -138,8 +125,8 @@ fn marks(case: &Case, inputs: &[Input], deciding: &[String], failures: &[String]
             end: end_of(&input.bytes, at, span.lines),
             kind: crate::report::evidence_kind(&event.data),
             rank: event.origin.rank,
-            deciding: deciding.binary_search(&id).is_ok(),
-            failure: failures.binary_search(&id).is_ok(),
+            deciding: deciding.contains(&id),
+            failure: failures.contains(&id),
             id,
         });
     }

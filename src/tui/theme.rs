@@ -201,6 +201,8 @@ pub struct Glyphs {
     pub bar: [&'static str; 2],
     /// Left and right end of a block of memory, and its filling.
     pub memory: [&'static str; 3],
+    /// Thumb and rail of a scroll bar.
+    pub scroll: [&'static str; 2],
     /// Points left, points right.
     pub arrows: [&'static str; 2],
     /// Frames of the activity mark.
@@ -233,6 +235,7 @@ pub static UNICODE: Glyphs = Glyphs {
     gap: "╱╱",
     bar: ["█", "░"],
     memory: ["[", "]", "█"],
+    scroll: ["┃", "╎"],
     arrows: ["◀", "▶"],
     spinner: &["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"],
     border: border::PLAIN,
@@ -261,6 +264,7 @@ pub static ASCII: Glyphs = Glyphs {
     gap: "//",
     bar: ["#", "."],
     memory: ["[", "]", "#"],
+    scroll: ["#", ":"],
     arrows: ["<", ">"],
     spinner: &["|", "/", "-", "\\"],
     border: border::Set {

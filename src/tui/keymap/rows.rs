@@ -77,13 +77,6 @@ pub struct Row {
     pub help: &'static str,
 }
 
-impl Row {
-    /// Whether `action` is a way out, which no other row may take a key from.
-    pub(super) fn is_safety(&self, action: Action) -> bool {
-        matches!(action, Action::Quit | Action::Back | Action::Interrupt)
-    }
-}
-
 const fn row(
     action: Action,
     name: &'static str,
@@ -106,13 +99,7 @@ pub static ROWS: &[Row] = &[
     row(Action::PageUp, "page-up", &["b", "pgup", "ctrl-b"], Everywhere, "a page up"),
     row(Action::Top, "top", &["g", "home"], Everywhere, "to the first line"),
     row(Action::Bottom, "bottom", &["G", "end"], Everywhere, "to the last line"),
-    row(
-        Action::Open,
-        "open",
-        &["enter"],
-        Everywhere,
-        "show the evidence line behind this; in the log, the evidence of this line",
-    ),
+    row(Action::Open, "open", &["enter"], Everywhere, "the log line behind this; in the log: its evidence"),
     row(Action::Back, "back", &["esc", "backspace", "ctrl-o"], Everywhere, "back: close, clear, return"),
     row(Action::NextPane, "next-pane", &["tab"], Everywhere, "next pane"),
     row(Action::PreviousPane, "previous-pane", &["shift-tab"], Everywhere, "previous pane"),

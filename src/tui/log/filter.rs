@@ -177,6 +177,6 @@ mod tests {
     #[test]
     fn a_kind_keeps_its_spans() {
         let filter = Filter { kind: Some(EvidenceKind::Traceback), ..Filter::default() };
-        assert_eq!(shown(filter, vec![(20, 90)]).len(), 2);
+        assert_eq!(shown(filter, vec![(20, 86)]).len(), 2);
     }
 }

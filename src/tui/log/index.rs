@@ -37,7 +37,7 @@ impl LineIndex {
         let to = bytes.len().min(from.saturating_add(STEP_BYTES));
         for end in memchr_iter(b'\n', bytes.get(from..to).unwrap_or_default()) {
             self.ends += 1;
-            if self.ends % STRIDE == 0 {
+            if self.ends.is_multiple_of(STRIDE) {
                 self.marks.push((from + end + 1) as u64);
             }
         }

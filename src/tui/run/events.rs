@@ -16,24 +16,18 @@ const BATCH: usize = 4096;
 /// So many keys at once were not typed.
 const BURST: usize = 12;
 
-/// Reads the terminal's events.
-#[derive(Debug, Default)]
-pub struct Events;
-
-impl Events {
-    /// Waits for events, at most so long; takes all that are there. `waiting` says that nothing is open yet.
-    ///
-    /// # Errors
-    /// The terminal's.
-    pub fn wait(&mut self, time: Duration, waiting: bool) -> io::Result<Vec<Msg>> {
-        let mut events = Vec::new();
-        let mut time = time;
-        while events.len() < BATCH && event::poll(time)? {
-            events.push(event::read()?);
-            time = Duration::ZERO;
-        }
-        Ok(messages(events, waiting))
+/// Waits for events, at most so long; takes all that are there. `waiting` says that nothing is open yet.
+///
+/// # Errors
+/// The terminal's.
+pub fn wait(time: Duration, waiting: bool) -> io::Result<Vec<Msg>> {
+    let mut events = Vec::new();
+    let mut time = time;
+    while events.len() < BATCH && event::poll(time)? {
+        events.push(event::read()?);
+        time = Duration::ZERO;
     }
+    Ok(messages(events, waiting))
 }
 
 fn messages(events: Vec<Event>, waiting: bool) -> Vec<Msg> {

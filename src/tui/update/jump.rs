@@ -57,7 +57,7 @@ pub fn ids_in_focus(incident: &Incident, pane: Pane) -> Vec<String> {
 }
 
 /// Input and byte of a piece of evidence; a derived one leads to the first that it rests on.
-fn target(report: &Report, id: &str) -> Option<(usize, usize)> {
+pub fn target(report: &Report, id: &str) -> Option<(usize, usize)> {
     // Derivations don't go in circles, but a bound costs nothing.
     let mut id = id.to_owned();
     for _ in 0..8 {

@@ -129,23 +129,27 @@ pub fn analysed(model: &mut Model, generation: u64, sources: Vec<Source>, analys
         let last = crate::tui::view::rows(incident, pane).saturating_sub(1);
         incident.set_row(pane, incident.row_of(pane).min(last));
     }
-    let untouched = incident.log.cursor == 0 && incident.pane != Pane::Log && !incident.log.tail;
     let commands = take_sources(model, sources);
-    if first && untouched {
+    if first {
         to_first_failure(model);
     }
     commands
 }
 
-/// The log opens where the verdict looks.
+/// The log and the evidence open where the verdict looks.
 fn to_first_failure(model: &mut Model) {
-    let place = model.incident.as_ref().and_then(|incident| {
-        let marks = incident.analysis.as_ref()?.marks.iter().enumerate();
-        let mut deciding =
-            marks.filter_map(|(source, marks)| Some((source, marks.iter().find(|mark| mark.deciding)?.at)));
-        deciding.next()
+    let Some(incident) = model.incident.as_mut() else { return };
+    let id = incident.report().and_then(|report| {
+        let mut failures = report.failures.iter().flat_map(|failure| &failure.evidence);
+        failures.next().cloned()
     });
-    if let Some((source, at)) = place {
+    let Some(id) = id else { return };
+    let row =
+        incident.report().and_then(|report| report.evidence.iter().position(|evidence| evidence.id == id));
+    incident.set_row(Pane::Evidence, row.unwrap_or(0));
+    let place = incident.report().and_then(|report| jump::target(report, &id));
+    let untouched = incident.log.cursor == 0 && incident.pane != Pane::Log && !incident.log.tail;
+    if let (Some((source, at)), true) = (place, untouched) {
         jump::go(model, source, at);
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! In: the report. Out: cells. It draws the visible lines only, so that four hundred or forty thousand are the same.
 
+use std::collections::BTreeSet;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -10,11 +12,12 @@ use serde_json::Value;
 
 use crate::report::Report;
 use crate::report::model::Evidence;
-use crate::text::{fit, pad};
+use crate::text::{columns, fit, pad};
 use crate::tui::claims;
 use crate::tui::model::{Incident, Model, Pane};
 use crate::tui::theme::Role;
 
+use super::list::scrollbar;
 use super::wrap::wrap;
 
 /// Draws the pane.
@@ -24,14 +27,25 @@ pub fn draw(model: &Model, incident: &Incident, area: Rect, buffer: &mut Buffer)
     let cursor = incident.row_of(Pane::Evidence);
     let focused = incident.pane == Pane::Evidence;
     let top = top(cursor, report.evidence.len(), list.height);
-    for ((row, evidence), y) in report.evidence.iter().enumerate().skip(top).zip(list.y..list.bottom()) {
-        let line = row_line(model, report, evidence, row == cursor, usize::from(list.width));
+    let visible = report.evidence.get(top..).unwrap_or_default();
+    let visible = visible.get(..usize::from(list.height)).unwrap_or(visible);
+    let shared = Shared::of(report, visible);
+    for ((row, evidence), y) in (top..).zip(visible).zip(list.y..list.bottom()) {
+        let line = row_line(
+            model,
+            report,
+            evidence,
+            row == cursor,
+            &shared,
+            usize::from(list.width).saturating_sub(1),
+        );
         let place = Rect { y, height: 1, ..list };
         line.render(place, buffer);
         if row == cursor && focused {
             buffer.set_style(place, model.theme.style(Role::Selected));
         }
     }
+    scrollbar(model, list, top, report.evidence.len(), buffer);
     if let Some(evidence) = report.evidence.get(cursor) {
         draw_detail(model, report, evidence, detail, buffer);
     } else {
@@ -63,10 +77,39 @@ pub fn hit(incident: &Incident, area: Rect, y: u16) -> Option<usize> {
     (y < list.height && row < count).then_some(row)
 }
 
-fn row_line(model: &Model, report: &Report, evidence: &Evidence, here: bool, width: usize) -> Line<'static> {
+/// What the rows share: columns of the fields, as wide as what is visible needs, and what decides.
+struct Shared {
+    id: usize,
+    position: usize,
+    rank: usize,
+    kind: usize,
+    deciding: BTreeSet<String>,
+}
+
+impl Shared {
+    fn of(report: &Report, visible: &[Evidence]) -> Self {
+        let most = |width: &dyn Fn(&Evidence) -> usize| visible.iter().map(width).max().unwrap_or(0);
+        Self {
+            id: most(&|evidence| evidence.id.len()) + 1,
+            position: most(&|evidence| columns(&claims::position(report, evidence))).min(24) + 1,
+            rank: most(&|evidence| evidence.rank.map_or(0, |rank| rank.to_string().len() + 2)),
+            kind: most(&|evidence| claims::kind_name(evidence.kind).len()) + 1,
+            deciding: claims::deciding(report),
+        }
+    }
+}
+
+fn row_line(
+    model: &Model,
+    report: &Report,
+    evidence: &Evidence,
+    here: bool,
+    shared: &Shared,
+    width: usize,
+) -> Line<'static> {
     let theme = &model.theme;
     let glyphs = theme.glyphs;
-    let deciding = is_deciding(report, &evidence.id);
+    let deciding = shared.deciding.contains(&evidence.id);
     let rank = evidence.rank.map(|rank| format!("r{rank}")).unwrap_or_default();
     let head = vec![
         Span::styled(pad(if here { glyphs.cursor } else { "" }, 2), theme.style(Role::Focus)),
@@ -74,27 +117,15 @@ fn row_line(model: &Model, report: &Report, evidence: &Evidence, here: bool, wid
             pad(if deciding { glyphs.deciding } else { "" }, 2),
             theme.style(if deciding { Role::Danger } else { Role::Muted }),
         ),
-        Span::styled(pad(&evidence.id, 5), theme.style(Role::Title)),
-        Span::styled(pad(&claims::position(report, evidence), 17), theme.style(Role::Link)),
-        Span::styled(pad(&rank, 5), theme.style(Role::Muted)),
-        Span::styled(pad(&claims::kind_name(evidence.kind), 17), theme.style(Role::Muted)),
+        Span::styled(pad(&evidence.id, shared.id), theme.style(Role::Title)),
+        Span::styled(pad(&claims::position(report, evidence), shared.position), theme.style(Role::Link)),
+        Span::styled(pad(&rank, shared.rank), theme.style(Role::Muted)),
+        Span::styled(pad(&claims::kind_name(evidence.kind), shared.kind), theme.style(Role::Muted)),
     ];
     let used: usize = head.iter().map(Span::width).sum();
     let mut spans = head;
     spans.push(Span::raw(fit(evidence.text.trim_start(), width.saturating_sub(used))));
     Line::from(spans)
-}
-
-/// Whether the verdict's places, its first failure or its cause rest on it.
-fn is_deciding(report: &Report, id: &str) -> bool {
-    let verdict = &report.verdict;
-    let mut ids = verdict
-        .observed_at
-        .iter()
-        .flat_map(|place| &place.evidence)
-        .chain(verdict.fault_at.iter().flat_map(|place| &place.evidence))
-        .chain(report.failures.iter().take(1).flat_map(|failure| &failure.evidence));
-    ids.any(|other| other == id)
 }
 
 fn draw_detail(model: &Model, report: &Report, evidence: &Evidence, area: Rect, buffer: &mut Buffer) {

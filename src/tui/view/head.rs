@@ -21,7 +21,11 @@ pub fn draw(model: &Model, incident: &Incident, area: Rect, buffer: &mut Buffer)
     let right = progress(model, incident);
     let right_width = u16::try_from(right.width()).unwrap_or(u16::MAX);
     let left_width = usize::from(area.width.saturating_sub(right_width + 2));
-    let name = text::fit_end(&what(incident), left_width.saturating_sub(11));
+    let narrow = !crate::tui::layout::is_wide(model.size, incident);
+    let name = match detail(model, incident, incident.pane).filter(|_| narrow) {
+        Some(detail) => text::fit(&detail, left_width.saturating_sub(11)),
+        None => text::fit_end(&what(incident), left_width.saturating_sub(11)),
+    };
     let left = Line::from(vec![
         Span::styled(" warpfault ", theme.style(Role::Title)),
         Span::styled(name, theme.style(Role::Muted)),
@@ -91,13 +95,6 @@ pub fn draw_tabs(model: &Model, incident: &Incident, area: Rect, buffer: &mut Bu
         let style = model.theme.style(if focused { Role::Selected } else { Role::Muted });
         spans.push(Span::styled(label, style));
         spans.push(Span::raw(" "));
-    }
-    if area.width >= 60
-        && let Some(detail) = detail(model, incident, incident.pane)
-    {
-        let used: usize = spans.iter().map(Span::width).sum();
-        let room = usize::from(area.width).saturating_sub(used + 1);
-        spans.push(Span::styled(text::fit(&detail, room), model.theme.style(Role::Muted)));
     }
     Line::from(spans).render(area, buffer);
 }

@@ -69,20 +69,24 @@ pub fn draw(model: &Model, items: &[Item], area: Rect, cursor: usize, focused: b
         let text = Rect { x: area.x + 2.min(area.width), y, width: area.width.saturating_sub(2), height: 1 };
         ratatui::widgets::Widget::render(line, text, buffer);
     }
-    if total > height && area.height > 1 {
-        let more = total.saturating_sub(skip + height);
-        if more > 0 {
-            let text = format!(" {more} more {} ", model.theme.glyphs.cut);
-            let width = u16::try_from(unicode_width::UnicodeWidthStr::width(text.as_str())).unwrap_or(0);
-            let x = area.right().saturating_sub(width).max(area.x);
-            buffer.set_stringn(
-                x,
-                area.bottom() - 1,
-                &text,
-                usize::from(area.width),
-                model.theme.style(Role::Muted),
-            );
-        }
+    if total > height {
+        scrollbar(model, area, skip, total, buffer);
+    }
+}
+
+/// A bar at the right edge: how much there is, and where this is.
+pub fn scrollbar(model: &Model, area: Rect, skip: usize, total: usize, buffer: &mut Buffer) {
+    let height = usize::from(area.height);
+    if total <= height || height < 2 || area.width == 0 {
+        return;
+    }
+    let size = (height * height / total).clamp(1, height - 1);
+    let start = skip * (height - size) / (total - height).max(1);
+    let [full, light] = model.theme.glyphs.scroll;
+    for (row, y) in (area.y..area.bottom()).enumerate() {
+        let inside = (start..start + size).contains(&row);
+        let (glyph, role) = if inside { (full, Role::Muted) } else { (light, Role::Muted) };
+        buffer.set_string(area.right() - 1, y, glyph, model.theme.style(role));
     }
 }
 

@@ -131,8 +131,10 @@ fn distance(map: &MemoryMap, scale: &Scale, theme: &Theme) -> Option<Line<'stati
 fn legend(map: &MemoryMap, theme: &Theme) -> Vec<Line<'static>> {
     let glyphs = theme.glyphs;
     let side = if map.address < map.base {
-        format!("{} bytes before the allocation", grouped(i128::from(map.base - map.address)))
-    } else if map.address >= map.end() {
+        format!("{} bytes before", grouped(i128::from(map.base - map.address)))
+    } else if map.address == map.end() {
+        "right behind its end".to_owned()
+    } else if map.address > map.end() {
         format!("{} bytes past its end", grouped(i128::from(map.address - map.end())))
     } else {
         "inside the allocation".to_owned()
@@ -176,9 +178,9 @@ mod tests {
             wrapped: Some(WrappedIndex { index: 2_159_149_088, element_bytes: 4 }),
         };
         insta::assert_snapshot!(text(&map, 70), @"
-        ───✗─────────────────────────────[██████████████████████████████●█]───
-           ─────────────────────── 2^32 x 4 bytes ──────────────────────▶
-        ✗ access     0x7fa246c80080  write of 4 bytes, 8,543,272,832 bytes before the allocation
+        ───✗─────────────────────────────[█████████████████████████████●█]────
+           ────────────────────── 2^32 x 4 bytes ──────────────────────▶
+        ✗ access     0x7fa246c80080  write of 4 bytes, 8,543,272,832 bytes before
         █ allocation 0x7fa444000000  8.5 GiB
         ● intended   0x7fa646c80080  element 2,159,149,088, as meant
         ");
@@ -194,8 +196,8 @@ mod tests {
             wrapped: None,
         };
         insta::assert_snapshot!(text(&map, 40), @"
-        ──[██████████████████████████████████]✗─
-        ✗ access     0x70001000  read of 4 bytes, 0 bytes past its end
+        ──[█████████████████████████████████]✗──
+        ✗ access     0x70001000  read of 4 bytes, right behind its end
         █ allocation 0x70000000  4.0 KiB
         ");
     }

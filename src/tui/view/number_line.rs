@@ -199,7 +199,7 @@ mod tests {
         };
         let ascii = Theme { glyphs: &ASCII, ..THEME };
         insta::assert_snapshot!(text(&picture, 50, &ascii), @r"
-        0----------------------^----------------------|===
+        0---------------------^---------------------|=====
         | limit    2^31-1          2,147,483,647
         ^ reported 1000 × 1000000    999,999,999
                    fits, 1,147,483,648 to spare

@@ -16,17 +16,26 @@ use super::memory_map::{MemoryMap, WrappedIndex};
 use super::number_line::{NumberLine, Point};
 use super::{memory_map, number_line};
 
-/// The pictures of a report, each with a gap around it.
-pub fn of(model: &Model, report: &Report, width: usize) -> impl Iterator<Item = Vec<Line<'static>>> {
-    let width = width.min(100);
-    let shape = number_line_of(report, model.theme.glyphs.int32_max)
-        .map(|picture| number_line::lines(&picture, width, &model.theme));
-    let memory = memory_map_of(report).map(|map| memory_map::lines(&map, width, &model.theme));
-    [shape, memory].into_iter().flatten().filter(|lines| !lines.is_empty()).map(|mut lines| {
-        lines.insert(0, Line::default());
-        lines.push(Line::default());
-        lines
-    })
+/// Columns of the widest picture.
+const WIDEST: usize = 100;
+
+/// The number line, if a shape has come far enough to be worth one; with a gap before it.
+pub fn number_line(model: &Model, report: &Report, width: usize) -> Option<Vec<Line<'static>>> {
+    let picture = number_line_of(report, model.theme.glyphs.int32_max)?;
+    framed(number_line::lines(&picture, width.min(WIDEST), &model.theme))
+}
+
+/// The map of memory, if an access and its nearest allocation are known; with a gap before it.
+pub fn memory_map(model: &Model, report: &Report, width: usize) -> Option<Vec<Line<'static>>> {
+    framed(memory_map::lines(&memory_map_of(report)?, width.min(WIDEST), &model.theme))
+}
+
+fn framed(mut lines: Vec<Line<'static>>) -> Option<Vec<Line<'static>>> {
+    if lines.is_empty() {
+        return None;
+    }
+    lines.insert(0, Line::default());
+    Some(lines)
 }
 
 /// The number line of the shape that goes furthest.

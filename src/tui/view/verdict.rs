@@ -19,6 +19,9 @@ use super::{pictures, units};
 /// Columns of the labels.
 const LABEL: usize = 10;
 
+/// Rows from which the map of memory stands beside the cause; on less, it would push the next step away.
+const MAP_ROWS: usize = 27;
+
 /// The items of the pane.
 pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
     let width = usize::from(area.width).saturating_sub(3);
@@ -32,8 +35,14 @@ pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
             items.push(Item::gap());
         }
         if claim.subject == Subject::Cause {
-            items.extend(pictures::of(model, report, width).map(Item::plain));
+            items.extend(pictures::number_line(model, report, width).map(Item::plain));
+            if usize::from(area.height) >= MAP_ROWS {
+                items.extend(pictures::memory_map(model, report, width).map(Item::plain));
+            }
         }
+    }
+    if usize::from(area.height) < MAP_ROWS {
+        items.extend(pictures::memory_map(model, report, width).map(Item::plain));
     }
     items
 }
