@@ -9,6 +9,7 @@
 
 mod compare;
 mod diagnose;
+mod event;
 mod finding;
 mod log;
 mod p2p;
