@@ -133,7 +133,7 @@ mod generate {
             let in_tp = index % 2 == 1;
             let seq = last_seq - half + 1 + index / 2;
             let waits = seq == last_seq && (!in_tp || (first..last).contains(&culprit));
-            out.entry(rank, index, seq, in_tp.then_some(tp), !waits);
+            out.entry((rank, world), index, seq, in_tp.then_some(tp), !waits);
         }
         out.raw(b"eu.");
         out.bytes
@@ -259,7 +259,14 @@ mod generate {
             self.raw(b"e");
         }
 
-        fn entry(&mut self, rank: u32, index: u64, seq: u64, tp: Option<u32>, completed: bool) {
+        fn entry(
+            &mut self,
+            (rank, world): (u32, u32),
+            index: u64,
+            seq: u64,
+            tp: Option<u32>,
+            completed: bool,
+        ) {
             self.raw(b"}(");
             self.text("frames");
             self.raw(b"](");
@@ -284,7 +291,7 @@ mod generate {
             self.text(if tp.is_some() { "nccl:all_reduce" } else { "nccl:_reduce_scatter_base" });
             self.pair("time_created_ns", 1_795_981_496_239_774_069 + index * 1_000_003 + u64::from(rank));
             let numel = 1024 * (1 + seq % 40);
-            self.sizes("input_sizes", numel);
+            self.sizes("input_sizes", if tp.is_some() { numel } else { numel * u64::from(world) });
             self.dtypes("input_dtypes");
             self.sizes("output_sizes", numel);
             self.dtypes("output_dtypes");
