@@ -77,7 +77,7 @@ impl Case {
 
     /// Compares collectives across ranks, after the last evidence of a batch.
     pub fn match_collectives(&mut self) {
-        self.matched = self.matcher.clone().finish();
+        self.matched = self.matcher.finish();
     }
 
     /// What the comparison found.

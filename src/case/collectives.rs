@@ -9,6 +9,7 @@
 
 mod compare;
 mod diagnose;
+mod event;
 mod finding;
 mod log;
 mod p2p;
@@ -16,6 +17,7 @@ mod ras;
 mod table;
 mod wait;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::read::event::Event;
@@ -110,21 +112,23 @@ impl Matcher {
         !self.dumped.is_empty() || !self.log.is_empty() || !self.reported.is_empty()
     }
 
-    /// Compares all that was added.
+    /// Compares all that was added so far.
     #[must_use]
-    pub fn finish(mut self) -> Matched {
+    pub fn finish(&self) -> Matched {
         let world = if self.dumped.is_empty() { Vec::new() } else { self.table.largest_group() };
         let without_dump = world.into_iter().filter(|rank| !self.dumped.contains(rank)).collect();
-        self.log.merge_into(&mut self.table);
-        let mut findings = Vec::new();
-        for group in self.table.groups() {
-            findings.extend(diagnose::group(&self.table, group, &self.members));
-            findings.extend(p2p::group(&self.table, group));
+        let mut table = Cow::Borrowed(&self.table);
+        if !self.log.is_empty() {
+            self.log.merge_into(table.to_mut());
         }
-        findings.extend(self.reported);
-        let crossed = wait::order(&mut findings, &self.table);
-        let mut progress: Vec<Progress> =
-            self.table.groups().iter().flat_map(table::Group::progress).collect();
+        let mut findings = Vec::new();
+        for group in table.groups() {
+            findings.extend(diagnose::group(&table, group, &self.members));
+            findings.extend(p2p::group(&table, group));
+        }
+        findings.extend(self.reported.iter().cloned());
+        let crossed = wait::order(&mut findings, &table);
+        let mut progress: Vec<Progress> = table.groups().iter().flat_map(table::Group::progress).collect();
         progress.sort_by(|a, b| (a.rank, &a.group.name).cmp(&(b.rank, &b.group.name)));
         Matched { findings, progress, without_dump, crossed }
     }

@@ -89,10 +89,11 @@ impl Statuses {
     }
 
     /// Puts all statuses into the table.
-    pub fn merge_into(mut self, table: &mut Table) {
-        self.join_unnamed();
+    pub fn merge_into(&self, table: &mut Table) {
+        let mut named = self.clone();
+        named.join_unnamed();
         let before = table.groups().len();
-        for ((rank, name), status) in self.by_rank {
+        for ((rank, name), status) in named.by_rank {
             let wanted = group_name(name.as_deref());
             let index = find(table, rank, &wanted).unwrap_or_else(|| table.group(&wanted, &Arc::from([])));
             let waits = status.waits.iter().filter(|(seq, _)| {

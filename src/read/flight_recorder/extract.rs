@@ -2,10 +2,14 @@
 //!
 //! In: a [`Plain`] with the dump's outermost dict. Out: [`FlightDump`]. It leaves alone keys that it doesn't know.
 
+mod fields;
+mod groups;
+
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use self::fields::{Fields, Key, key};
 use super::{DumpGroup, Entry, EntryState, FlightDump, Signature, operation};
 use crate::read::event::Place;
 use crate::read::plain::{Plain, Value};
@@ -79,69 +83,6 @@ pub(super) fn dump(plain: &Plain<'_>, root: Value) -> Option<FlightDump> {
     Some(out)
 }
 
-/// The keys of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
-    RecordId,
-    PgId,
-    ProcessGroup,
-    CollectiveSeq,
-    P2pSeq,
-    AnySeq,
-    ProfilingName,
-    TimeCreated,
-    InputSizes,
-    InputDtypes,
-    OutputSizes,
-    OutputDtypes,
-    State,
-    TimeoutMs,
-    IsP2p,
-    Frames,
-    Other,
-}
-
-fn key(name: &str) -> Key {
-    match name {
-        "record_id" => Key::RecordId,
-        "pg_id" => Key::PgId,
-        "process_group" => Key::ProcessGroup,
-        "collective_seq_id" => Key::CollectiveSeq,
-        "p2p_seq_id" => Key::P2pSeq,
-        "seq_id" => Key::AnySeq,
-        "profiling_name" => Key::ProfilingName,
-        "time_created_ns" => Key::TimeCreated,
-        "input_sizes" => Key::InputSizes,
-        "input_dtypes" => Key::InputDtypes,
-        "output_sizes" => Key::OutputSizes,
-        "output_dtypes" => Key::OutputDtypes,
-        "state" => Key::State,
-        "timeout_ms" => Key::TimeoutMs,
-        "is_p2p" => Key::IsP2p,
-        "frames" => Key::Frames,
-        _ => Key::Other,
-    }
-}
-
-/// The values of one entry, unread.
-#[derive(Default)]
-struct Fields {
-    record: Option<Value>,
-    pg_id: Option<Value>,
-    group: Option<Value>,
-    collective_seq: Option<Value>,
-    p2p_seq: Option<Value>,
-    any_seq: Option<Value>,
-    name: Option<Value>,
-    created: Option<Value>,
-    timeout: Option<Value>,
-    state: Option<Value>,
-    p2p: Option<Value>,
-    frames: Option<Value>,
-    sizes: [Option<Value>; 2],
-    dtypes: [Option<Value>; 2],
-}
-
 struct Extract<'p, 'a> {
     plain: &'p Plain<'a>,
     /// What each text means as a key, by the text's number: keys repeat in every entry.
@@ -192,97 +133,6 @@ impl<'p, 'a> Extract<'p, 'a> {
         }
     }
 
-    /// `pg_config`: `{'0': {'name': '0', 'desc': 'default_pg', 'ranks': '[0, 1]'}}`.
-    fn groups(&mut self, config: Value) {
-        for (id, info) in self.plain.pairs(config) {
-            let get = |key| self.plain.get(info, key);
-            let Some(name) = get("name").and_then(|name| self.short(name)).or_else(|| self.short(id)) else {
-                continue;
-            };
-            let desc = get("desc").and_then(|desc| self.short(desc));
-            let ranks = get("ranks").map(|ranks| self.ranks(ranks));
-            if self.kept_bytes > KEPT_LIMIT_BYTES {
-                return;
-            }
-            let group = self.group(name, desc);
-            if let (Some(group), Some(ranks)) = (self.groups.get_mut(group as usize), ranks) {
-                group.ranks = ranks;
-            }
-        }
-    }
-
-    /// A list of ranks: numbers, or text such as `[0, 1]` or `0-7,9`. Groups that share the value share the list.
-    fn ranks(&mut self, ranks: Value) -> Arc<[u32]> {
-        if let Some(known) = self.ranks_seen.get(&word(ranks)) {
-            return Arc::clone(known);
-        }
-        let mut out: Vec<u32> = if let Some(text) = self.plain.text(ranks) {
-            let mut out = Vec::new();
-            for part in text.split([',', '[', ']', '(', ')', '{', '}', ' ']).filter(|part| !part.is_empty()) {
-                let (from, to) = part.split_once('-').unwrap_or((part, part));
-                if let (Ok(from), Ok(to)) = (from.parse::<u32>(), to.parse::<u32>()) {
-                    out.extend((from..=to).take(RANK_LIMIT.saturating_sub(out.len())));
-                }
-            }
-            out
-        } else {
-            let items = self.plain.items(ranks).iter().take(RANK_LIMIT);
-            items.filter_map(|&rank| u32::try_from(self.plain.integer(rank)?).ok()).collect()
-        };
-        out.sort_unstable();
-        out.dedup();
-        self.kept_bytes += out.len() * size_of::<u32>();
-        let out: Arc<[u32]> = out.into();
-        self.ranks_seen.insert(word(ranks), Arc::clone(&out));
-        out
-    }
-
-    /// A text or number as text, cut at [`TEXT_LIMIT_BYTES`].
-    fn short(&self, value: Value) -> Option<String> {
-        match self.plain.text(value) {
-            Some(text) => {
-                let end =
-                    (0..=TEXT_LIMIT_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end))?;
-                text.get(..end).map(str::to_owned)
-            }
-            None => self.plain.shown(value),
-        }
-    }
-
-    fn group(&mut self, name: String, desc: Option<String>) -> u32 {
-        if let Some(&group) = self.group_of.get(&name) {
-            return group;
-        }
-        let group = index(self.groups.len());
-        let desc = desc.filter(|desc| desc != "undefined" && !desc.is_empty());
-        self.kept_bytes += 2 * name.len() + size_of::<DumpGroup>();
-        self.group_of.insert(name.clone(), group);
-        self.groups.push(DumpGroup { name, desc, ..DumpGroup::default() });
-        group
-    }
-
-    /// `pg_status`: `{'0': {'last_enqueued_collective': 7, …}}`, keyed by the rank's own number of the group.
-    fn statuses(&mut self, status: Value) {
-        for (id, numbers) in self.plain.pairs(status) {
-            let Some(id) = self.plain.integer(id) else { continue };
-            let only = (self.groups.len() == 1).then_some(0);
-            let by_name = || self.group_of.get(&id.to_string()).copied().filter(|_| id == 0);
-            let Some(group) = self.group_of_pg_id.get(&id).copied().or(only).or_else(by_name) else {
-                continue;
-            };
-            let get = |key| self.plain.get(numbers, key).and_then(|value| self.plain.integer(value));
-            let (enqueued, started, completed) = (
-                get("last_enqueued_collective"),
-                get("last_started_collective"),
-                get("last_completed_collective"),
-            );
-            if let Some(group) = self.groups.get_mut(group as usize) {
-                (group.last_enqueued, group.last_started, group.last_completed) =
-                    (enqueued, started, completed);
-            }
-        }
-    }
-
     fn entry(&mut self, item: Value) -> Option<Entry> {
         let fields = self.fields(item);
         let name = fields.name?;
@@ -324,28 +174,11 @@ impl<'p, 'a> Extract<'p, 'a> {
         let mut fields = Fields::default();
         for (name, value) in self.plain.pairs(item) {
             let Value::Text(id) = name else { continue };
-            let Some(slot) = self.keys.get_mut(id as usize) else { continue };
-            let known = *slot.get_or_insert_with(|| key(self.plain.text(name).unwrap_or("")));
-            let field = match known {
-                Key::RecordId => &mut fields.record,
-                Key::PgId => &mut fields.pg_id,
-                Key::ProcessGroup => &mut fields.group,
-                Key::CollectiveSeq => &mut fields.collective_seq,
-                Key::P2pSeq => &mut fields.p2p_seq,
-                Key::AnySeq => &mut fields.any_seq,
-                Key::ProfilingName => &mut fields.name,
-                Key::TimeCreated => &mut fields.created,
-                Key::TimeoutMs => &mut fields.timeout,
-                Key::State => &mut fields.state,
-                Key::IsP2p => &mut fields.p2p,
-                Key::Frames => &mut fields.frames,
-                Key::InputSizes => &mut fields.sizes[0],
-                Key::OutputSizes => &mut fields.sizes[1],
-                Key::InputDtypes => &mut fields.dtypes[0],
-                Key::OutputDtypes => &mut fields.dtypes[1],
-                Key::Other => continue,
-            };
-            *field = Some(value);
+            let Some(known) = self.keys.get_mut(id as usize) else { continue };
+            let known = *known.get_or_insert_with(|| key(self.plain.text(name).unwrap_or("")));
+            if let Some(slot) = fields.slot(known) {
+                *slot = Some(value);
+            }
         }
         fields
     }
