@@ -8,10 +8,14 @@ pub mod evidence;
 
 pub use evidence::{Derived, Evidence, EvidenceId, Fact, Provenance};
 
+use std::collections::BTreeSet;
+
 use crate::read::coredump::DumpSummary;
 use crate::read::event::{Data, Event, InputId};
 use crate::read::flight_recorder::FlightDump;
 use crate::read::nccl_ras::RasAnswer;
+pub use crate::read::event::InputId;
+use crate::read::event::{Data, Event};
 use crate::source::InputKind;
 
 use collectives::{Matched, Matcher};
@@ -40,6 +44,7 @@ pub struct Case {
     dumps: Vec<(EvidenceId, Box<DumpSummary>)>,
     matcher: Matcher,
     matched: Matched,
+    reruns: BTreeSet<InputId>,
 }
 
 /// A sentence about what the tool could not use.
@@ -101,6 +106,43 @@ impl Case {
         self.dumps.iter().map(|(id, dump)| (*id, &**dump))
     }
 
+    /// Marks an input as the output of a rerun: it tells more about the incident, and is no second incident.
+    pub fn mark_rerun(&mut self, input: InputId) {
+        self.reruns.insert(input);
+    }
+
+    /// Whether an input is the output of a rerun.
+    #[must_use]
+    pub fn is_rerun(&self, input: InputId) -> bool {
+        self.reruns.contains(&input)
+    }
+
+    /// The inputs that were printed by runs with launch blocking: their command or their settings say so.
+    #[must_use]
+    pub fn blocking_inputs(&self) -> BTreeSet<InputId> {
+        let says = |data: &Data| match data {
+            Data::Command(command) => command.environment.iter().any(|(name, value)| blocks(name, value)),
+            Data::Environment(fact) => blocks(&fact.name, &fact.value),
+            _ => false,
+        };
+        self.events().filter(|(_, event)| says(&event.data)).map(|(_, event)| event.span.input).collect()
+    }
+
+    /// The evidence of one input alone, as if it were an incident of its own; ids differ from this case's.
+    #[must_use]
+    pub fn only(&self, input: InputId) -> Self {
+        let mut alone = Self { inputs: self.inputs.clone(), ..Self::default() };
+        for (_, event) in self.events().filter(|(_, event)| event.span.input == input) {
+            alone.add_event(event.clone());
+        }
+        alone
+    }
+
+    /// Adds what the user says about an input, as evidence of the user's word.
+    pub fn add_answer(&mut self, event: Event) -> EvidenceId {
+        self.push(Provenance::Answer, Fact::Event(Box::new(event)))
+    }
+
     /// Adds a note about what could not be used.
     pub fn note(&mut self, severity: &'static str, message: impl Into<String>) {
         self.notes.push(Note { severity, message: message.into() });
@@ -151,4 +193,9 @@ impl Case {
     ) -> impl Iterator<Item = (EvidenceId, &'a Event, T)> + 'a {
         self.events().filter_map(move |(id, event)| pick(&event.data).map(|found| (id, event, found)))
     }
+}
+
+/// Whether a setting makes every launch wait.
+fn blocks(name: &str, value: &str) -> bool {
+    name == "CUDA_LAUNCH_BLOCKING" && !matches!(value.trim(), "" | "0")
 }

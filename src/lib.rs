@@ -18,6 +18,8 @@ pub mod read;
 pub mod case;
 pub mod verdict;
 
+pub mod playbook;
+
 pub mod report;
 pub mod session;
 

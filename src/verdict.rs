@@ -17,7 +17,7 @@ mod summary;
 pub use cause::Hypothesis;
 pub use checks::{Check, CheckStatus};
 pub use failure::{Certainty, Code, Failure, Role};
-pub use next::{Mitigation, Next};
+pub use next::{Mitigation, Next, own_command};
 pub use ranks::{RankRow, RankState};
 pub use restart::{Restart, RestartAdvice};
 pub use roles::messenger_name;
@@ -86,6 +86,7 @@ impl Verdict {
 #[must_use]
 pub fn judge(case: &Case) -> Verdict {
     let mut failures = collect::collect(case);
+    set_reruns_aside(case, &mut failures);
     let failed = roles::assign(&mut failures);
     if failed {
         refine(&mut failures);
@@ -132,6 +133,16 @@ pub fn judge(case: &Case) -> Verdict {
     verdict.mitigations = next::mitigations(&verdict);
     verdict.summary = summary::sentence(&verdict);
     verdict
+}
+
+/// A rerun fails again: that is no further failure of the incident. Its failures count only where the first run's own
+/// input names none.
+fn set_reruns_aside(case: &Case, failures: &mut Vec<Failure>) {
+    let named =
+        |failure: &Failure| failure.weight == Weight::Direct && failure.class != FailureClass::Undecided;
+    if failures.iter().any(|failure| !case.is_rerun(failure.at.input) && named(failure)) {
+        failures.retain(|failure| !case.is_rerun(failure.at.input));
+    }
 }
 
 /// An unspecified launch failure is what the runtime says; the kernel driver or the GPU's own record may say which fault.

@@ -147,13 +147,18 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
 
 /// The user's own program: the last command of the log, else words that the engineer replaces.
 fn program(case: &Case) -> Vec<String> {
+    own_command(case).unwrap_or_else(|| vec!["python3".to_owned(), "your_program.py".to_owned()])
+}
+
+/// The user's own command, without tools and settings before it; none where the input holds no command line.
+#[must_use]
+pub fn own_command(case: &Case) -> Option<Vec<String>> {
     case.pick(|data| match data {
         Data::Command(command) if !command.words.is_empty() => Some(command),
         _ => None,
     })
     .map(|(_, _, command)| own_words(&command.words))
-    .next()
-    .unwrap_or_else(|| vec!["python3".to_owned(), "your_program.py".to_owned()])
+    .find(|words| !words.is_empty())
 }
 
 /// Without a tool that ran it already.

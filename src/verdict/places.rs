@@ -3,6 +3,7 @@
 //! In: the case and the root failure. Out: [`Places`]. The place of notice is the innermost frame of the user's own code,
 //! not a library frame. It leaves alone why the fault happened.
 
+mod blocking;
 mod fault;
 mod notice;
 
@@ -11,7 +12,7 @@ use crate::read::event::Dim3;
 
 use super::failure::Failure;
 
-pub use notice::asynchronous;
+pub use notice::{asynchronous, is_own_file};
 
 /// Where a failure was noticed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -82,5 +83,15 @@ pub struct Places {
 #[must_use]
 pub fn find(case: &Case, failures: &[Failure]) -> Places {
     let Some(root) = failures.first() else { return Places::default() };
-    Places { notice: notice::find(case, root, failures), fault: fault::find(case, root) }
+    let mut fault = fault::find(case, root);
+    if fault.as_ref().is_none_or(|fault| fault.file.is_none())
+        && let Some(launch) = blocking::find(case, root)
+    {
+        let fault = fault.get_or_insert_with(Fault::default);
+        fault.rank = fault.rank.or(launch.rank);
+        fault.file = launch.file;
+        fault.line = launch.line;
+        fault.evidence.extend(launch.evidence);
+    }
+    Places { notice: notice::find(case, root, failures), fault }
 }

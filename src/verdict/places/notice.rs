@@ -115,6 +115,12 @@ fn user_frame<'a>(innermost_first: impl Iterator<Item = &'a PyFrame> + Clone) ->
     nearest(0).or_else(|| nearest(1))
 }
 
+/// Whether a file is the user's own: no package, no library of the language.
+#[must_use]
+pub fn is_own_file(file: &str) -> bool {
+    distance_from_user(file) == 0
+}
+
 /// 0 the user's own file, 1 a package on top of the framework, 2 the framework or the language.
 fn distance_from_user(file: &str) -> u8 {
     let file = file.replace('\\', "/");
@@ -289,7 +295,7 @@ fn from_collective_stack(case: &Case, root: &Failure) -> Option<Notice> {
 }
 
 /// Whether device code runs on after the host went its way, so that the error comes out later.
-fn is_device_fault(class: FailureClass) -> bool {
+pub(super) fn is_device_fault(class: FailureClass) -> bool {
     matches!(
         class,
         FailureClass::IllegalAddress
@@ -309,7 +315,7 @@ pub fn asynchronous(case: &Case, root: &Failure, notice: Option<&Notice>) -> Opt
     let advice = |wanted: Advice| {
         case.pick(|data| matches!(data, Data::Advice(a) if *a == wanted).then_some(())).next().is_some()
     };
-    if blocking_is_on(case) {
+    if blocking_is_on(case, root) {
         return Some(false);
     }
     if notice.is_none() && stated_by_a_tool(case) {
@@ -358,16 +364,13 @@ fn at_once(class: FailureClass) -> Option<bool> {
     }
 }
 
-/// Whether the command or the environment switched launch blocking on.
-fn blocking_is_on(case: &Case) -> bool {
-    case.pick(|data| match data {
-        Data::Command(command) => command
-            .environment
-            .iter()
-            .find(|(name, _)| name == "CUDA_LAUNCH_BLOCKING")
-            .map(|(_, value)| value),
-        Data::Environment(fact) if fact.name == "CUDA_LAUNCH_BLOCKING" => Some(&fact.value),
-        _ => None,
-    })
-    .any(|(_, _, value)| !matches!(value.trim(), "" | "0"))
+/// Whether the failing run had launch blocking on: its own input says so, or one that tells of settings only. A rerun
+/// with launch blocking says nothing about the run before it.
+fn blocking_is_on(case: &Case, root: &Failure) -> bool {
+    let has_stack = |input| {
+        case.events().any(|(_, event)| event.span.input == input && matches!(event.data, Data::Traceback(_)))
+    };
+    let blocking = case.blocking_inputs();
+    blocking.contains(&root.at.input)
+        || blocking.into_iter().any(|input| !case.is_rerun(input) && !has_stack(input))
 }

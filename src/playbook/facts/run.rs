@@ -1,0 +1,55 @@
+//! What a run showed, for the outcomes of its step: `this.failed`, `this.same_class`, `this.moved`.
+
+use crate::case::{Case, InputId};
+use crate::tables::class::FailureClass;
+use crate::verdict::{self, Verdict};
+
+use super::super::chain;
+use super::super::known::Known;
+use super::super::record::{Ended, Ran};
+
+/// What a run showed beside the incident's own verdict.
+#[must_use]
+pub fn run(case: &Case, incident: &Verdict, ran: &Ran) -> Known {
+    let mut known = Known::default();
+    known.put("ran", true);
+    known.put("started", !matches!(ran.ended, Ended::NotStarted(_)));
+    known.put("timed_out", ran.ended == Ended::Deadline);
+    known.put("stopped", ran.ended == Ended::Stopped);
+    known.put("seconds", ran.duration_ms / 1_000);
+    match &ran.ended {
+        Ended::Exit(code) => known.put("exit_code", *code),
+        Ended::Signal(signal) => known.put("signal", *signal),
+        Ended::NotStarted(why) => known.put("why", why.as_str()),
+        Ended::Deadline | Ended::Stopped | Ended::Elsewhere => {}
+    }
+    let own = ran.input.map(|input| verdict::judge(&case.only(InputId(input))));
+    let class = own.as_ref().map_or(FailureClass::None, |own| own.class);
+    known.put("class", class.name());
+    let printed_a_failure = class != FailureClass::None;
+    let failed = match ran.ended {
+        Ended::Exit(code) => Some(code != 0 || printed_a_failure),
+        Ended::Signal(_) => Some(true),
+        Ended::Elsewhere => Some(printed_a_failure),
+        // Ended by warpfault: nothing tells how it would have gone on.
+        Ended::Deadline | Ended::Stopped | Ended::NotStarted(_) => printed_a_failure.then_some(true),
+    };
+    known.put_some("failed", failed);
+    known.put("same_class", class == incident.class);
+    known.put("classed", !matches!(class, FailureClass::None | FailureClass::Undecided));
+    let place = own
+        .as_ref()
+        .and_then(|own| own.places.notice.as_ref())
+        .and_then(|notice| chain::place(notice.file.as_deref(), notice.line));
+    known.put_some("place", place.clone());
+    let first =
+        incident.places.notice.as_ref().and_then(|notice| chain::place(notice.file.as_deref(), notice.line));
+    if let (Some(first), Some(place)) = (first, place) {
+        known.put("moved", first != place);
+    }
+    if let Some(fault) = own.as_ref().and_then(|own| own.places.fault.as_ref()) {
+        known.put_some("kernel", fault.kernel.clone());
+        known.put_some("fault_place", chain::place(fault.file.as_deref(), fault.line));
+    }
+    known
+}

@@ -1,0 +1,159 @@
+//! What one key does at a step: a command with its settings, a question, an advice, or a room that is not there yet.
+//!
+//! In: a step and what is known. Out: [`Act`]. A command is words; the text that a person copies is quoted by shlex and
+//! by nothing else. Nothing is run here.
+
+use std::sync::Arc;
+
+use super::super::known::Known;
+use super::super::schema::{Action, AnswerKind, Question, Rerun, Step, StepKind};
+use super::super::{condition, template};
+use super::{sentence, shown};
+
+/// What one key does at a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    /// Nothing: the evidence answers.
+    Look,
+    /// Ask for a yes, then run.
+    Run(Box<Prepared>),
+    /// Ask.
+    Ask(Asked),
+    /// Something for the engineer to do.
+    Apply {
+        /// What to do.
+        text: String,
+        /// `stop-gap`, `fix`, `verification`, `prevention` or `check`.
+        scope: &'static str,
+    },
+    /// Another room's work: the kernel check, the probe, a repro.
+    Room {
+        /// Which.
+        kind: StepKind,
+        /// Why not, where this build can't.
+        unavailable: Option<&'static str>,
+    },
+}
+
+/// A command, ready to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// Words, the program first; as they are, not escaped.
+    pub command: Vec<String>,
+    /// Variables to set.
+    pub environment: Vec<(String, String)>,
+    /// Most seconds that it may take.
+    pub deadline_s: u64,
+    /// The whole command as a person would type it, escaped; or why it can't be written so.
+    pub text: String,
+    /// Whether words of it come from the inputs: somebody else wrote them.
+    pub from_input: bool,
+    /// Names without a value that it needs; it can't run before they are filled in.
+    pub needs: Vec<String>,
+}
+
+/// A question, ready to be asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// The question.
+    pub text: String,
+    /// What kind of answer.
+    pub answer: AnswerKind,
+    /// The choices of a choice.
+    pub choices: Vec<String>,
+}
+
+/// What stands for the engineer's command where the inputs hold none.
+const YOUR_COMMAND: &str = "your-command";
+
+/// Said by the kinds whose rooms are not there yet.
+const NOT_AVAILABLE: &str = "not available in this build";
+
+pub(super) fn act(step: &Step, known: &Arc<Known>, unavailable: &[StepKind]) -> Act {
+    match &step.action {
+        Action::Run(rerun) => Act::Run(Box::new(prepare(rerun, known))),
+        Action::Ask(question) => Act::Ask(ask(question, known)),
+        Action::Apply(advice) => {
+            Act::Apply { text: sentence(&advice.text.text, known).0, scope: advice.scope.name() }
+        }
+        Action::None if step.kind.is_automatic() => Act::Look,
+        Action::None => Act::Room {
+            kind: step.kind,
+            unavailable: unavailable.contains(&step.kind).then_some(NOT_AVAILABLE),
+        },
+    }
+}
+
+fn ask(question: &Question, known: &Arc<Known>) -> Asked {
+    Asked {
+        text: sentence(&question.text.text, known).0,
+        answer: question.answer,
+        choices: question.choices.iter().map(|choice| shown(choice)).collect(),
+    }
+}
+
+/// The answer that the evidence has.
+pub(super) fn known_answer(question: &Question, known: &Arc<Known>) -> Option<Known> {
+    let value = condition::value(&question.known.as_ref()?.text, known).ok()??;
+    if let Some(text) = value.as_str() {
+        return Some(Known::from(text));
+    }
+    i128::try_from(value).ok().map(Known::Int)
+}
+
+fn prepare(rerun: &Rerun, known: &Arc<Known>) -> Prepared {
+    let mut needs = Vec::new();
+    let mut word = |template: &str| match template::render(template, known) {
+        Ok(rendered) => {
+            needs.extend(rendered.needs);
+            rendered.text
+        }
+        Err(_) => template::NOT_KNOWN.to_owned(),
+    };
+    let environment: Vec<(String, String)> =
+        rerun.environment.iter().map(|(name, value)| (name.clone(), word(&value.text))).collect();
+    let from_templates = if rerun.command.is_empty() { &rerun.before } else { &rerun.command };
+    let mut command: Vec<String> = from_templates.iter().map(|source| word(&source.text)).collect();
+    let mut from_input = from_templates.iter().any(|source| source.text.contains("{{"));
+    if rerun.command.is_empty() {
+        match own_command(known) {
+            Some(words) => {
+                command.extend(words);
+                from_input = true;
+            }
+            None => {
+                command.push(YOUR_COMMAND.to_owned());
+                needs.push("launch.command".to_owned());
+            }
+        }
+    }
+    needs.sort();
+    needs.dedup();
+    let text = command_text(&environment, &command);
+    Prepared { command, environment, deadline_s: rerun.deadline_s, text, from_input, needs }
+}
+
+/// The engineer's own words.
+fn own_command(known: &Known) -> Option<Vec<String>> {
+    let Some(Known::List(words)) = known.get("launch.command") else { return None };
+    let words: Vec<String> = words
+        .iter()
+        .filter_map(|word| match word {
+            Known::Text(word) => Some(word.clone()),
+            _ => None,
+        })
+        .collect();
+    Some(words).filter(|words| !words.is_empty())
+}
+
+/// A command as a person would type it into a shell, quoted by shlex and escaped for the screen.
+#[must_use]
+pub fn command_text(environment: &[(String, String)], command: &[String]) -> String {
+    let settings = environment.iter().map(|(name, value)| format!("{name}={value}"));
+    let env = (!environment.is_empty()).then(|| "env".to_owned());
+    let words: Vec<String> = env.into_iter().chain(settings).chain(command.iter().cloned()).collect();
+    match shlex::try_join(words.iter().map(String::as_str)) {
+        Ok(line) => crate::text::escape(&line).to_string(),
+        Err(_) => "(a word of this command holds a NUL byte: it can't be typed into a shell)".to_owned(),
+    }
+}
