@@ -23,6 +23,8 @@ pub mod library;
 pub mod lines;
 pub mod loose_json;
 pub mod model_config;
+#[cfg(test)]
+mod mutations;
 pub mod nccl;
 pub mod nccl_ras;
 pub mod nested;

@@ -21,6 +21,9 @@ pub const LITERALS: &[&str] = &[
     "Found no NVIDIA driver",
     "No CUDA GPUs are available",
     "was not compiled with CUDA kernel binaries",
+    "but was built for sm",
+    "instruction used without targeting",
+    "generated on an incompatible device",
 ];
 
 static BUILT_FOR: Pattern = Pattern::new(r"supports CUDA capabilities ((?:(?:sm|compute)_\w+[\s,]*)+)");
@@ -30,6 +33,13 @@ static TOO_OLD: Pattern =
     Pattern::new(r"Found GPU\d* (.+?) which is of (?:cuda|compute) capability (\d+\.\d+)");
 static BINARIES: Pattern =
     Pattern::new(r"was not compiled with CUDA kernel binaries compatible with compute capability (\d+\.\d+)");
+
+/// Words of a refusal and who prints it.
+const PRINTERS: &[(&str, &str)] = &[
+    ("but was built for sm", "xformers"),
+    ("instruction used without", "cutlass"),
+    ("incompatible device", "tensorrt"),
+];
 
 /// Reads a warning.
 pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
@@ -51,11 +61,22 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
         Some(35)
     } else if body.contains("Found no NVIDIA driver") || body.contains("No CUDA GPUs are available") {
         Some(100)
+    } else if [
+        "but was built for sm",
+        "instruction used without targeting",
+        "generated on an incompatible device",
+    ]
+    .iter()
+    .any(|mark| body.contains(mark))
+    {
+        Some(209)
     } else {
         None
     };
     if let Some(code) = code {
-        cx.push(line, Data::Status(Status { code: Some(code), producer: "pytorch", ..Status::default() }));
+        let producer =
+            PRINTERS.iter().find(|(mark, _)| body.contains(mark)).map_or("pytorch", |(_, printer)| *printer);
+        cx.push(line, Data::Status(Status { code: Some(code), producer, ..Status::default() }));
     } else if facts.is_empty() {
         return Taken::No;
     }
@@ -101,6 +122,11 @@ mod tests {
 
     #[test]
     fn a_missing_driver_is_a_status() {
+        let found = data(
+            "FATAL: kernel `fmha_cutlassF_f16_aligned_64x64_rf_sm80` is for sm80-sm100, but was built for sm37",
+        );
+        let expected = Status { code: Some(209), producer: "xformers", ..Status::default() };
+        assert_eq!(found, [Data::Status(expected)]);
         let found = data("RuntimeError: No CUDA GPUs are available");
         let expected = Status { code: Some(100), producer: "pytorch", ..Status::default() };
         assert_eq!(found, [Data::Status(expected)]);

@@ -66,18 +66,31 @@ pub const LITERALS: &[&str] = &[
     "CUDA-capable device",
     "CUDA unknown error",
     "invalid resource handle",
+    "cudaGetDeviceCount",
+    "cuMem",
+    "returned error code",
+    "cuCtxSynchronize",
+    "cuStreamSynchronize",
+    "cuLaunchKernel",
+    "cuda driver library",
+    "ILLEGAL_ADDRESS",
+    "ILLEGAL_INSTRUCTION",
+    "IllegalAddress",
+    "CUDA kernel fail",
+    "CUDA graph capture",
 ];
 
 static NAME: Pattern = Pattern::new(
-    r"\b(?:cudaError[A-Z]\w*|CUDA_ERROR_[A-Z][A-Z_0-9]*|hipError[A-Z]\w*|ERROR_[A-Z][A-Z_]{3,})\b",
+    r"\b(?:cudaError[A-Z]\w*|CUDA_ERROR_[A-Z][A-Z_0-9]*|hipError[A-Z]\w*|(?:[A-Z]+_){1,4}[A-Z]+)\b",
 );
 static UNKNOWN_TEXT: Pattern = Pattern::new(
     r"^(?:[\w.]*(?:Error|Exception): |what\(\):\s+|terminate.*: )?(?:CUDA error|HIP error|Triton Error \[\w+\]): [a-z]",
 );
 static LIBRARY_NAME: Pattern =
     Pattern::new(r"\b(?:CU[A-Z]+_STATUS_|NVRTC_ERROR|CUFFT_|HIPBLAS_STATUS|nccl[A-Z])");
-static API: Pattern =
-    Pattern::new(r"((?:::)?\b(?:cuda|cu|hip)[A-Z]\w*)(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?");
+static API: Pattern = Pattern::new(
+    r"((?:::)?\b(?:cuda[A-Z]|cu[A-Z][a-z]|hip[A-Z])\w*)(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))?",
+);
 static OPERATION: Pattern = Pattern::new(
     r"(?i)(?:could not|failed to|unable to|error) ((?:synchronize|launch|unload|load|free|query|poll|record|destroy|allocate|create|copy|memset|memcpy|enqueue)[\w -]{0,40}?)\s*(?:[:;(\x22]|$)",
 );
@@ -96,7 +109,11 @@ const SHORT_TEXTS: &[(&str, u32)] = &[
     ("Launch exceeded timeout in ", 702),
     ("Launch exceeded resources in ", 701),
     ("No binary for GPU in ", 209),
+    ("IllegalAddress", 700),
+    ("IllegalInstruction", 715),
+    ("MisalignedAddress", 716),
     ("CUDA unknown error", 999),
+    ("during CUDA graph capture", 900),
 ];
 
 /// What a message says of a status.
@@ -125,7 +142,9 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
     if status.producer.is_empty() {
         status.producer = printer::printer_of(&line.text).unwrap_or("cuda");
     }
-    if status.code == Some(2) && status.messenger == Some(Messenger::Allocator) {
+    // An allocator relays only what a kernel broke; a refused `cudaFree(pointer)` is its own error.
+    let is_relayed = found.status.is_none_or(CudaStatus::is_sticky_device_fault);
+    if status.messenger == Some(Messenger::Allocator) && !is_relayed {
         status.messenger = None;
     }
     cx.push(line, Data::Status(status));
@@ -141,7 +160,7 @@ fn find(body: &str) -> Option<Found> {
         return None;
     }
     let text = text_of(body);
-    let name = name_of(body, text.is_some());
+    let name = name_of(body, text);
     let number = number_of(body, text.or(name.map(|(status, _)| status)));
     let status = match (text, number, name) {
         (Some(text), ..) => Some(text),
@@ -182,20 +201,39 @@ fn text_of(body: &str) -> Option<&'static CudaStatus> {
         }
     }
     everyday.or_else(|| {
-        let short = SHORT_TEXTS.iter().find(|(text, _)| body.contains(text))?;
-        cuda.then(|| cuda_status::by_code(short.1)).flatten()
+        let stands_alone = |text: &str| {
+            body.find(text).is_some_and(|at| {
+                let before = body.get(..at).and_then(|before| before.chars().next_back());
+                !before.is_some_and(char::is_alphanumeric)
+            })
+        };
+        let short = SHORT_TEXTS.iter().find(|(text, _)| stands_alone(text))?;
+        (cuda && !sense::is_source(body)).then(|| cuda_status::by_code(short.1)).flatten()
     })
 }
 
-/// The status whose name stands in the message, and the name.
-fn name_of(body: &str, has_text: bool) -> Option<(&'static CudaStatus, &str)> {
-    let name = NAME.find(body)?;
-    let status = cuda_status::by_name(name.as_str())?;
-    let reports = has_text
-        || (!sense::is_source(body)
-            && !sense::only_speaks_of(body, name.start())
-            && sense::name_fails(body, name.as_str()));
-    reports.then_some((status, name.as_str()))
+/// The status whose name stands in the message, and the name. Beside a text only a name that agrees counts: a check may
+/// name the statuses that it allows (`e == cudaSuccess || e == cudaErrorCudartUnloading: CUDA: an illegal …`).
+fn name_of<'b>(body: &'b str, text: Option<&'static CudaStatus>) -> Option<(&'static CudaStatus, &'b str)> {
+    let mut from = 0;
+    while let Some(found) = body.get(from..).and_then(|rest| NAME.find(rest)) {
+        let (name, at) = (found.as_str(), from + found.start());
+        from += found.end();
+        let Some(status) = cuda_status::by_name(name) else { continue };
+        let reports = match text {
+            Some(text) => text.code == status.code,
+            None => {
+                !sense::is_source(body)
+                    && !sense::only_speaks_of(body, at)
+                    && sense::name_fails(body, name)
+                    && !body.get(..at).is_some_and(|before| before.ends_with("== "))
+            }
+        };
+        if reports {
+            return Some((status, name));
+        }
+    }
+    None
 }
 
 /// The number as printed and the status that it means; `other` is what the text or name says.
@@ -216,7 +254,7 @@ fn number_of(body: &str, other: Option<&'static CudaStatus>) -> Option<(u32, &'s
 /// Whether a line that holds a number only, without text or name, says that a CUDA call failed.
 fn says_that_cuda_failed(body: &str) -> bool {
     static CUDA_FAILED: Pattern = Pattern::new(
-        r"(?i)\bcuda[\w ]*(?:error|failure|fail)|cudaSuccess|CUDA_SUCCESS|CuError|results in|\b(?:cuda|cu|hip)[A-Z]\w+.*(?:fail|error|returned)|vs\.? 0",
+        r"(?i:\bcuda[\w ]*(?:error|fail))|cudaSuccess|CUDA_SUCCESS|CuError|results in|\b(?:cuda|cu|hip)[A-Z][a-z]\w+(?:\(.*\): \d|.*(?:fail|[Ee]rror|returned|status))|vs\.? 0|library init failure",
     );
     body.contains("CUDA_SUCCESS") || (CUDA_FAILED.is_match(body) && !LIBRARY_NAME.is_match(body))
 }

@@ -18,6 +18,7 @@ pub const LITERALS: &[&str] = &[
     "device assertion failed",
     "GPU assertion failure message",
     "Device-side assertion `",
+    "thrown during kernel execution",
 ];
 
 static FORM: Pattern = Pattern::new(
@@ -28,7 +29,10 @@ static EXPRESSION: Pattern =
 static TRITON: Pattern =
     Pattern::new(r#"device assertion failed:? ?['"]?(.*?)['"]?(?:,? in (\S+))?(?: at (\S+?):(\d+))?$"#);
 static HIP: Pattern = Pattern::new(r"^(.*?):(\d+): (.*?): Device-side assertion `(.*)' failed");
-static DIMS: Pattern = Pattern::new(r"\[(\d+), ?(\d+), ?(\d+)\]");
+static JULIA: Pattern = Pattern::new(
+    r"a (\w+) was thrown during kernel execution(?: on thread (\(\d+, \d+, \d+\)) in block (\(\d+, \d+, \d+\)))?",
+);
+static DIMS: Pattern = Pattern::new(r"[\[(](\d+), ?(\d+), ?(\d+)[\])]");
 static OVERFLOW: Pattern = Pattern::new(r"\b[us]?int\d+ overflow detected for operation \w+");
 
 /// Events looked back at for the same assertion: several assertions of several ranks may alternate.
@@ -95,6 +99,16 @@ fn parse(body: &str) -> Option<DeviceAssert> {
         return Some(DeviceAssert {
             place: place(part(1), part(2), part(3)),
             expression: part(4).to_owned(),
+            count: 1,
+            ..DeviceAssert::default()
+        });
+    }
+    if let Some(found) = JULIA.captures(body) {
+        let part = |index| found.get(index).map_or("", |part| part.as_str());
+        return Some(DeviceAssert {
+            thread: dims(part(2)),
+            block: dims(part(3)),
+            expression: part(1).to_owned(),
             count: 1,
             ..DeviceAssert::default()
         });
@@ -293,6 +307,14 @@ mod tests {
             int32_overflow: true,
         };
         assert_eq!(asserts(log), [expected]);
+        let julia = asserts(
+            "ERROR: a BoundsError was thrown during kernel execution on thread (33, 1, 1) in block (1, 2, 1)",
+        )
+        .remove(0);
+        assert_eq!(
+            (julia.expression.as_str(), julia.thread, julia.block),
+            ("BoundsError", Some([33, 1, 1]), Some([1, 2, 1]))
+        );
         let old = asserts("device assertion failed: 'x < n', in kernel at k.py:12").remove(0);
         assert_eq!(
             (old.place.file.as_str(), old.place.line, old.expression.as_str()),

@@ -27,6 +27,9 @@ pub const LITERALS: &[&str] = &[
     "No available memory for the cache",
     "Free memory on device",
     "to allocate CUDA",
+    "ResourceExhausted",
+    "Dst tensor is not initialized",
+    "OutOfDeviceMemory",
 ];
 
 /// A phrase and the producer that prints it.
@@ -59,7 +62,9 @@ const PRODUCERS: &[(&str, &str)] = &[
 
 static IS_GPU: Pattern = Pattern::new(
     r"(?x)
-      (?:CUDA|HIP|GPU|XPU|device)\ out\ of\ memory
+      (?:CUDA|HIP|GPU|XPU|device|MPS\ backend)\ out\ of\ memory(?:[^\x22'`]|$)
+    | Dst\ tensor\ is\ not\ initialized
+    | kIOGPUCommandBufferCallbackErrorOutOfMemory | ErrorOutOfDeviceMemory | VK_ERROR_OUT_OF_DEVICE_MEMORY
     | Out\ of\ memory\ (?:allocating|error\ on\ GPU|while\ trying\ to\ allocate|trying\ to\ allocate)
     | OOM\ when\ allocating
     | RESOURCE_EXHAUSTED:\ (?:.*(?:[Oo]ut\ of\ memory|OOM|[Ff]ailed\ to\ allocate|allocat))
@@ -228,6 +233,7 @@ mod tests {
     #[test]
     fn the_hosts_memory_and_retries_are_left_alone() {
         for text in [
+            "Also once I got \"CUDA out of memory\" last week",
             "Out of memory: Killed process 12 (python3) total-vm:1kB",
             "Memory cgroup out of memory: Killed process 12",
             "Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.3GiB. The caller indicates that this is not a failure",

@@ -10,7 +10,7 @@
 use super::event::{Data, LibraryStatus};
 use super::lines::{Cx, Line, Taken};
 use super::pattern::Pattern;
-use crate::tables::library_status;
+use crate::tables::{cuda_status, library_status};
 
 /// Strings of which one stands in every such line.
 pub const LITERALS: &[&str] = &[
@@ -30,10 +30,18 @@ pub const LITERALS: &[&str] = &[
     "cudnnSuccess",
     "Error Code ",
     "non-zero status: ",
+    "an engine to execute this computation",
+    "a valid cuDNN algorithm",
+    "valid execution plans",
+    "launch failed : a.shape",
+    "DEVICE_LOST",
+    "DeviceLost",
+    "PI_ERROR_OUT_OF",
+    "operation gpu",
 ];
 
 static NAME: Pattern = Pattern::new(
-    r"\b(?:CUBLAS_STATUS_|CUDNN_STATUS_|CUFFT_|CUSOLVER_STATUS_|CUSPARSE_STATUS_|CURAND_STATUS_|NVRTC_ERROR_|NVJITLINK_ERROR_|NVSHMEMX_ERROR_|HIPBLAS_STATUS_|rocblas_status_|miopenStatus)[A-Za-z_]+",
+    r"\b(?:(?:CU|NV|HIP|ROC)[A-Z]+_STATUS_|CUFFT_|NVRTC_ERROR_|NVJITLINK_ERROR_|NVSHMEMX_ERROR_|rocblas_status_|miopenStatus)[A-Za-z_]+",
 );
 static CALL: Pattern = Pattern::new(
     r"when calling [`'\x22](.*?)[`'\x22](?:\s|$|\\)|\b((?:cublas|cudnn|cufft|cusolver|cusparse|curand|nvrtc|hipblas|rocblas|miopen|nvshmem)[A-Z]\w*(?:\([^()]*\))?)",
@@ -46,12 +54,29 @@ static OLD_BLAS: Pattern = Pattern::new(
     r"cublas runtime error\s*: (library not initialized|resource allocation failed|an invalid numeric value was used as an argument|an absent device architectural feature is required|an access to GPU memory space failed|the GPU program failed to execute|an internal operation failed|unknown error)",
 );
 static CUTLASS: Pattern =
-    Pattern::new(r"(?i)cutlass.*?error:? *(Error \w+(?: \w+)?|\w+)|(?:RuntimeError: |^)(Error Internal)\b");
+    Pattern::new(r"(?i)cutlass.*?error:? *(Error \w+|\w+)|(?:RuntimeError: |^)(Error Internal)\b");
 static TENSORRT: Pattern = Pattern::new(r"Error Code (\d{1,2}): (\w+(?: \w+)?)");
 static NVSHMEM: Pattern = Pattern::new(r"nvshmem.*non-zero status: (\d+)|non-zero status: (\d+).*nvshmem");
+static JAX: Pattern =
+    Pattern::new(r"operation (gpu\w+\(.*?\)) failed: (?i)(cusolver|cublas|cusparse|cufft|cudnn) (.*)$");
 static NUMBER_AFTER: Pattern = Pattern::new(r"^\W{0,3}\(?(\d{1,4})\b");
 static SPEAKS_OF: Pattern =
     Pattern::new(r"(?i)^\s*(?://|#define|case |if ?\(|return )|\b(?:may|might|could) (?:be|return|fail)");
+
+/// Sentences that say that a library gave up, and the library.
+const PHRASES: &[(&str, &str)] = &[
+    ("unable to find an engine to execute this computation", "cudnn"),
+    ("Unable to find a valid cuDNN algorithm", "cudnn"),
+    ("No valid execution plans", "cudnn"),
+    ("Blas GEMM launch failed", "cublas"),
+    ("Blas SGEMM launch failed", "cublas"),
+    ("Blas xGEMM launch failed", "cublas"),
+    ("Blas xGEMMBatched launch failed", "cublas"),
+    ("VK_ERROR_DEVICE_LOST", "vulkan"),
+    ("ErrorDeviceLost", "vulkan"),
+    ("RESULT_ERROR_DEVICE_LOST", "level_zero"),
+    ("PI_ERROR_OUT_OF_RESOURCES", "level_zero"),
+];
 
 /// Names of old PyTorch's texts for cuBLAS.
 const OLD_BLAS_NAMES: &[(&str, &str)] = &[
@@ -131,7 +156,7 @@ fn other_libraries(body: &str) -> Option<LibraryStatus> {
         let number = library_status::by_name(name).map(|code| code.number);
         return Some(LibraryStatus { library: "cublas", name: name.to_owned(), number, api: call_in(body) });
     }
-    if let Some(found) = TENSORRT.captures(body) {
+    if let Some(found) = TENSORRT.captures(body).filter(|_| cuda_status::text_in(body).is_none()) {
         let number = found.get(1)?.as_str().parse().ok();
         let name = found.get(2)?.as_str().to_owned();
         return Some(LibraryStatus { library: "tensorrt", name, number, api: None });
@@ -139,6 +164,21 @@ fn other_libraries(body: &str) -> Option<LibraryStatus> {
     if let Some(found) = CUTLASS.captures(body) {
         let name = found.get(1).or_else(|| found.get(2))?.as_str().to_owned();
         return Some(LibraryStatus { library: "cutlass", name, number: None, api: None });
+    }
+    if let Some((phrase, library)) = PHRASES.iter().find(|(phrase, _)| body.contains(phrase)) {
+        return Some(LibraryStatus { library, name: (*phrase).to_owned(), number: None, api: call_in(body) });
+    }
+    if let Some(found) = JAX.captures(body) {
+        let part = |index| found.get(index).map_or("", |part| part.as_str());
+        let library = match part(2).to_ascii_lowercase().as_str() {
+            "cusolver" => "cusolver",
+            "cublas" => "cublas",
+            "cusparse" => "cusparse",
+            "cufft" => "cufft",
+            _ => "cudnn",
+        };
+        let (name, api) = (part(3).trim().to_owned(), Some(part(1).to_owned()));
+        return Some(LibraryStatus { library, name, number: None, api });
     }
     let found = NVSHMEM.captures(body)?;
     let number = found.get(1).or_else(|| found.get(2))?.as_str().parse().ok();
@@ -218,6 +258,15 @@ mod tests {
     fn libraries_with_words_of_their_own_are_read() {
         let table = [
             ("RuntimeError: Error Internal", status("cutlass", "Error Internal", None, None)),
+            ("Got cutlass error: Error Internal at: 431", status("cutlass", "Error Internal", None, None)),
+            (
+                "InternalError: Blas GEMM launch failed : a.shape=(1,2), b.shape=(2,3)",
+                status("cublas", "Blas GEMM launch failed", None, None),
+            ),
+            (
+                "jaxlib/gpu/solver_kernels.cc:45: operation gpusolverDnCreate(&handle) failed: cuSolver internal error",
+                status("cusolver", "internal error", None, Some("gpusolverDnCreate(&handle)")),
+            ),
             (
                 "[TRT] [E] IExecutionContext::enqueueV3: Error Code 1: Myelin ([cask_fusion.cpp:exec:417] Platform (Cuda) error)",
                 status("tensorrt", "Myelin", Some(1), None),

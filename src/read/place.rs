@@ -8,12 +8,14 @@ use super::pattern::Pattern;
 /// Extensions of source files that messages name.
 macro_rules! source_file {
     () => {
-        r"((?:[A-Za-z]:)?[^\s:;,()\[\]'\x22`=<>]*?[\w~-]\.(?:cuh|cu|cpp|cxx|cc|c|hpp|hxx|hh|h|inl|inc|py|pyx|rs|jl|mm|hip))"
+        r"((?:[A-Za-z]:)?[^\s:;,()\[\]'\x22`=<>]*?[\w~-]\.(?:cuh|cu|cpp|cxx|cc|C|c|hpp|hxx|hh|h|inl|inc|py|pyx|rs|jl|mm|hip))"
     };
 }
 
 static NAMED: Pattern = Pattern::new(r"file=\s*([^\s;,]+)[\s;,]+line=\s*(\d+)");
-static LINE_IN_FILE: Pattern = Pattern::new(r"(?:at |in )?line:? (\d+) (?:in|of) file:? '?([^\s']+)");
+static LINE_IN_FILE: Pattern = Pattern::new(
+    r"(?:(?:at |in )?line:? |at L:)(\d+) (?:in|of) (?:file:? '?([^\s']+)|'?([^\s']+\.(?:cuh?|cpp|cc|hpp|h|c|py)))",
+);
 static FILE_LINE: Pattern = Pattern::new(concat!(
     source_file!(),
     r#"['\x22]?(?:\s?:\s?|\(|, ?(?:line )?|\s(?:at |in |on )?line:? ?|\s)(\d{1,6})\b"#
@@ -34,7 +36,8 @@ pub fn find(text: &str) -> Option<Place> {
     }
     let function = FUNCTION.group(text, 1).map(str::to_owned);
     if let Some(found) = LINE_IN_FILE.captures(text) {
-        return Some(Place { file: group(&found, 2), line: group(&found, 1).parse().ok(), function });
+        let file = found.get(2).or_else(|| found.get(3)).map_or("", |part| part.as_str());
+        return Some(Place { file: file.to_owned(), line: group(&found, 1).parse().ok(), function });
     }
     let found =
         NAMED.captures(text).or_else(|| QUOTED_FILE.captures(text)).or_else(|| FILE_LINE.captures(text))?;
@@ -71,6 +74,11 @@ mod tests {
             ("(at C:\\src\\gemm_w4a4_launch_impl.cuh:120)", "C:\\src\\gemm_w4a4_launch_impl.cuh", 120),
             ("CUDA error 716 [/x/util_device.cuh, 351]: misaligned", "/x/util_device.cuh", 351),
             ("GPUassert: an illegal memory access was encountered main.cu 42", "main.cu", 42),
+            (
+                "void wrapper(int, float*) at L:43 in _ext_src/src/group_points_gpu.cu",
+                "_ext_src/src/group_points_gpu.cu",
+                43,
+            ),
             ("x.cu(123) : error", "x.cu", 123),
             ("…GpuSoftBodyView.cpp: 489", "…GpuSoftBodyView.cpp", 489),
             ("mx_device.cpp :10106: trapping", "mx_device.cpp", 10106),

@@ -101,6 +101,13 @@ static NAMES: LazyLock<HashMap<&'static str, &'static CudaStatus>> = LazyLock::n
     names
 });
 
+/// The class of a status that `api` returned: an invalid argument of a launch is a refused launch.
+#[must_use]
+pub fn class_of(status: &CudaStatus, api: Option<&str>) -> FailureClass {
+    let is_launch = api.is_some_and(|api| api.contains("Launch") || api.contains("launch"));
+    if status.code == 1 && is_launch { FailureClass::LaunchConfig } else { status.class }
+}
+
 /// The status of that runtime or driver name, HIP's names (`hipErrorIllegalAddress`) and a missing `CUDA_` included
 /// (`ERROR_ILLEGAL_ADDRESS`).
 #[must_use]
@@ -114,7 +121,12 @@ pub fn by_name(name: &str) -> Option<&'static CudaStatus> {
     if name.starts_with("ERROR_") {
         return NAMES.get(format!("CUDA_{name}").as_str()).copied();
     }
-    None
+    // Blender cuts the whole prefix off; the short everyday words (`TIMEOUT`, `NOT_FOUND`) are left out.
+    let is_telling =
+        ["ILLEGAL_", "MISALIGNED_", "LAUNCH_", "ECC_", "NO_BINARY_", "INVALID_PC", "INVALID_PTX"]
+            .iter()
+            .any(|start| name.starts_with(start));
+    is_telling.then(|| NAMES.get(format!("CUDA_ERROR_{name}").as_str()).copied()).flatten()
 }
 
 static TEXTS: LazyLock<(Option<AhoCorasick>, Vec<&'static CudaStatus>)> = LazyLock::new(|| {
@@ -216,7 +228,9 @@ mod tests {
         }
         assert_eq!(by_name("cudaErrorLaunchFailure").unwrap().code, 719);
         assert_eq!(by_name("CUDA_ERROR_LAUNCH_FAILED").unwrap().code, 719);
+        assert_eq!(by_name("ILLEGAL_ADDRESS").unwrap().code, 700);
         assert_eq!(by_name("cudaSuccess"), None);
+        assert_eq!(by_name("TIMEOUT"), None);
     }
 
     #[test]
@@ -233,6 +247,9 @@ mod tests {
     #[test]
     fn classes_follow_the_contract() {
         let class = |code| by_code(code).unwrap().class;
+        let invalid_value = by_code(1).unwrap();
+        assert_eq!(class_of(invalid_value, Some("cuLaunchKernel")), FailureClass::LaunchConfig);
+        assert_eq!(class_of(invalid_value, Some("cudaFree(p)")), FailureClass::ApiError);
         assert_eq!(class(717), FailureClass::IllegalAddress);
         assert_eq!(class(718), FailureClass::IllegalInstruction);
         assert_eq!(class(702), FailureClass::LaunchFailure);

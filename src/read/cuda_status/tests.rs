@@ -11,6 +11,9 @@ fn events(log: &str) -> Vec<Event> {
     let mut start = 0;
     for (index, text) in log.split('\n').enumerate() {
         for segment in segments(bytes, index as u64 + 1, start, start + text.len()) {
+            if !LITERALS.iter().any(|literal| text.contains(literal)) {
+                continue;
+            }
             read(&segment.parse(InputId(0)), &mut cx);
         }
         start += text.len() + 1;
@@ -131,6 +134,50 @@ fn other_codes_are_told_apart() {
     ];
     for (log, code) in table {
         assert_eq!(one(log).code, Some(code), "{log}");
+    }
+}
+
+#[test]
+fn producers_of_all_fields_are_read() {
+    let ima = "an illegal memory access was encountered";
+    let table = [
+        (format!("Error: llama runner process has terminated: CUDA error: {ima}"), 700),
+        (format!("CUDA Error Prev: {ima}"), 700),
+        (format!("OpenCV(4.5.1) /o/gpu_mat.cu:116: error: (-217:Gpu API call) {ima} in function 'upload'"), 700),
+        (format!("stream_gpu-inl.h:182: Check failed: e == cudaSuccess: CUDA: {ima}"), 700),
+        (format!("cuda_device_api.cc:117: Check failed: e == cudaSuccess || e == cudaErrorCudartUnloading: CUDA: {ima}"), 700),
+        ("CUDAError: Check failed: ret == 0 (-1 vs. 0) : cuModuleUnload failed with error: CUDA_ERROR_ILLEGAL_ADDRESS".to_owned(), 700),
+        (format!("[E cuda_driver.h:operator()@92] CUDA Error CUDA_ERROR_ILLEGAL_ADDRESS: {ima} while calling stream_synchronize (cuStreamSynchronize)"), 700),
+        (format!("Warp CUDA error 700: {ima} (in function wp_memcpy_d2h, /w/warp.cu:1234)"), 700),
+        (format!("pycuda._driver.LogicError: cuMemcpyDtoH failed: {ima}"), 700),
+        (format!("Freeing of the device buffer failed. CUDA error #700 (cudaErrorIllegalAddress): {ima}."), 700),
+        (format!("cudaStreamSynchronize(m_stream) error( cudaErrorIllegalAddress): {ima} /k/Kokkos_Cuda_Instance.cpp:153"), 700),
+        (format!("FATAL ERROR: CUDA error cudaStreamSynchronize(stream) in file src/CudaUtils.C, function f, line 123 on Pe 0: {ima}"), 700),
+        (format!("Exception: Error downloading array posq: {ima} (700)"), 700),
+        (format!("cudaMemcpy GpuBuffer::Download failed {ima}"), 700),
+        (format!("ERROR: CUDA Error: {ima} in /r/acc_ml_optimiser_impl.h at line 1234 (error-code 700)"), 700),
+        ("CUDA error: ILLEGAL_ADDRESS in cuCtxSynchronize()".to_owned(), 700),
+        (" ILLEGAL_ADDRESS in cuMemAlloc(&device_pointer, size)".to_owned(), 700),
+        ("* Device #1: cuStreamSynchronize(): 700".to_owned(), 700),
+        (format!("cu->cuMemcpyDtoHAsync(p, q, n, s) failed -> CUDA_ERROR_ILLEGAL_ADDRESS: {ima}"), 700),
+        ("CUDA runtime API error cudaErrorIllegalAddress (700):".to_owned(), 700),
+        (format!("RuntimeError: [TM][ERROR] CUDA runtime error: {ima} /l/allocator.h:231"), 700),
+        (format!("ERROR (nnet3:Synchronize():cu-device.cc:123) cudaError_t 700 : \"{ima}\" returned from 'cudaStreamSynchronize(s)'"), 700),
+        (format!("/d/init.cpp:454: cuda_check(): API error 0700 (CUDA_ERROR_ILLEGAL_ADDRESS): \"{ima}\""), 700),
+        ("thread 'main' panicked: called `Result::unwrap()` on an `Err` value: CudaError(IllegalAddress)".to_owned(), 700),
+        ("RuntimeError: cudart error: cudaError_t.cudaErrorIllegalAddress".to_owned(), 700),
+        ("RuntimeError: cuda execution failed with error 700 at /s/spconv.cu:12 cudaSuccess".to_owned(), 700),
+        ("CUDA initialization: Unexpected error from cudaGetDeviceCount(). Error 804: forward compatibility was attempted on non supported HW".to_owned(), 804),
+        ("CUDA initialization: Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized".to_owned(), 802),
+        ("pycuda._driver.LogicError: cuLaunchKernel failed: invalid argument".to_owned(), 1),
+        ("unknown error initializing cuda driver library /u/libcuda.so: cuda driver library init failure: 999. see docs".to_owned(), 999),
+        ("RuntimeError: Cannot call CUDAGeneratorImpl::current_seed during CUDA graph capture.".to_owned(), 900),
+        ("RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable".to_owned(), 46),
+        ("RuntimeError: CUDA driver error (/d/jit.hpp:48): 1 (CUDA_ERROR_INVALID_VALUE)".to_owned(), 1),
+        ("error: CUDA driver version is insufficient for CUDA runtime version".to_owned(), 35),
+    ];
+    for (log, code) in table {
+        assert_eq!(one(&log).code, Some(code), "{log}");
     }
 }
 
