@@ -446,7 +446,7 @@ fn witness(model: &Model, wrap: &Wrap) -> Witness {
             }
             Some(VarKind::Lane(axis, _)) => out.lanes.push((format!("lane{axis}"), value)),
             Some(kind @ (VarKind::Thread(_) | VarKind::ThreadCount(_))) => {
-                out.lanes.push((super::sym::variable(kind), value));
+                out.lanes.push((super::sym::variable(kind, model.dag.cuda_words), value));
             }
             Some(VarKind::Trip(_)) => out.iterations.push(value),
             _ => {}

@@ -9,6 +9,7 @@ mod build;
 mod eval;
 mod poly;
 mod show;
+mod widen;
 
 pub use show::variable;
 
@@ -191,6 +192,8 @@ pub struct Dag {
     known_vars: HashMap<Var, VarId>,
     names: HashMap<NodeId, String>,
     full: bool,
+    /// Whether program ids show in CUDA's words.
+    pub cuda_words: bool,
 }
 
 impl Dag {
