@@ -36,6 +36,11 @@ impl Kernel {
         Self { model, grid, thread_facts }
     }
 
+    /// Writes the assumptions about the grid anew, after parameters got other names.
+    pub fn rename_grid(&mut self) {
+        self.grid = grid_assumptions(&mut self.model);
+    }
+
     /// The facts that hold for every access under bindings.
     #[must_use]
     pub fn common_facts(&self, bindings: &Bindings) -> Vec<Fact> {
@@ -446,7 +451,7 @@ fn witness(model: &Model, wrap: &Wrap) -> Witness {
             }
             Some(VarKind::Lane(axis, _)) => out.lanes.push((format!("lane{axis}"), value)),
             Some(kind @ (VarKind::Thread(_) | VarKind::ThreadCount(_))) => {
-                out.lanes.push((super::sym::variable(kind, model.dag.cuda_words), value));
+                out.lanes.push((model.dag.variable_name(kind), value));
             }
             Some(VarKind::Trip(_)) => out.iterations.push(value),
             _ => {}

@@ -55,7 +55,7 @@ pub fn lower(module: &Module, entry: &Entry) -> Model {
         module,
         entry,
         flow: Flow::new(entry),
-        dag: Dag { cuda_words: true, ..Dag::default() },
+        dag: Dag::in_cuda_words(),
         carries: Carries::default(),
         defs,
         on_entry: HashMap::new(),
