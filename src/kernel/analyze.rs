@@ -31,6 +31,9 @@ impl Kernel {
     /// Prepares a model.
     #[must_use]
     pub fn new(mut model: Model) -> Self {
+        for access in &mut model.accesses {
+            access.meant = model.dag.meant(access.offset);
+        }
         let thread_facts = thread_facts(&mut model);
         let grid = grid_assumptions(&mut model);
         Self { model, grid, thread_facts }

@@ -213,15 +213,12 @@ fn layout(kernel: &Kernel) -> Vec<(usize, usize)> {
             Some(VarKind::Arg(index)) => Some(*index),
             _ => None,
         };
-        let mut strides: Vec<usize> = Vec::new();
-        let mut columns: Vec<NodeId> = Vec::new();
-        for (mono, c) in poly.terms() {
-            match mono.as_slice() {
-                &[id] if *c == unit && arg(id).is_none() => columns.push(id),
-                [_, _, ..] => strides.extend(mono.iter().filter_map(|&id| arg(id))),
-                _ => {}
-            }
-        }
+        let strides: Vec<usize> = poly
+            .terms()
+            .iter()
+            .filter(|(mono, _)| mono.len() > 1)
+            .flat_map(|(mono, _)| mono.iter().filter_map(|&id| arg(id)))
+            .collect();
         for &(node, truth) in &facts {
             let info = dag.node(node);
             let (Op::Cmp(Pred::Slt | Pred::Ult), &[a, b], true) = (info.op, info.args(), truth) else { continue };
@@ -230,8 +227,11 @@ fn layout(kernel: &Kernel) -> Vec<(usize, usize)> {
                 [(mono, 1)] => mono.as_slice().first().copied().and_then(arg).filter(|_| mono.len() == 1),
                 _ => None,
             };
-            let about_columns = columns.iter().any(|&id| left.mentions(id))
-                && left.terms().iter().all(|(mono, _)| mono.iter().all(|id| arg(*id).is_none()));
+            // The column is what stands in the address as it stands in the condition, one element a step.
+            let about_columns = left.terms().iter().any(|(mono, _)| !mono.is_empty())
+                && left.terms().iter().filter(|(mono, _)| !mono.is_empty()).all(|(mono, c)| {
+                    mono.iter().all(|&id| arg(id).is_none()) && poly.coefficient(mono) == c * unit
+                });
             if let (Some(extent), true) = (extent, about_columns) {
                 for &stride in strides.iter().filter(|&&s| s != extent) {
                     if !out.contains(&(stride, extent)) {

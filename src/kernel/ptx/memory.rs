@@ -105,6 +105,7 @@ impl Lowering<'_> {
                 kind,
                 base: base.clone(),
                 offset,
+                meant: offset,
                 also: Vec::new(),
                 facts,
                 bytes,
