@@ -1,83 +1,36 @@
-//! What was compiled.
+//! What was compiled: can a 32-bit index of a kernel wrap before it reaches an address?
+//!
+//! In: the text of TTIR or PTX (or a Triton cache entry as bytes) and what is known about a launch. Out: an
+//! [`Analysis`]: `wraps` with a point where it does, `fits`, or `unknown` with what stopped it, and up to which size an
+//! argument is safe. It reads no file, knows no log and draws no verdict.
+//!
+//! Text becomes a [`model::Model`] (by [`ttir`] or [`ptx`]): accesses whose offsets are nodes of one graph ([`sym`]).
+//! [`launch`] bounds the variables, [`check`] asks [`solve`] about each value that an address reads through 32 bits.
+
 pub mod analyze;
+pub mod assign;
 pub mod bind;
+pub mod cache;
 pub mod carry;
 pub mod check;
+pub mod device;
 pub mod interval;
 pub mod launch;
 pub mod location;
 pub mod model;
+pub mod names;
+pub mod ptx;
+pub mod query;
 pub mod solve;
 pub mod sweep;
 pub mod sym;
 pub mod ttir;
 mod unmasked;
 
+pub use analyze::{Analysis, Answer, Finding, FindingKind, Kernel, analyze};
+pub use assign::{Assigned, Number, assign};
+pub use bind::Bindings;
+pub use query::ask;
+
 #[cfg(test)]
-mod tests {
-    use super::analyze::*;
-    use super::bind::Bindings;
-    use super::*;
-    #[test]
-    fn try_all() {
-        let Ok(list) = std::env::var("TTIR") else { return };
-        let set = std::env::var("SET").unwrap_or_default();
-        for path in list.split(',') {
-            let text = std::fs::read_to_string(path).unwrap();
-            let t = std::time::Instant::now();
-            let module = ttir::parse(&text);
-            for f in &module.functions {
-                let k = Kernel::new(ttir::lower(&module, f));
-                let mut b = Bindings::default();
-                for s in set.split(' ').filter(|s| !s.is_empty()) {
-                    b.set(s).unwrap();
-                }
-                if let Ok(g) = std::env::var("GRID") {
-                    b.set_grid(&g).unwrap();
-                }
-                let a = analyze(&k, &b);
-                println!(
-                    "{path} {} {:?} accesses {} undecided {} nodes {} {:?}",
-                    a.entry,
-                    a.answer,
-                    a.accesses,
-                    a.undecided,
-                    k.model.dag.len(),
-                    t.elapsed()
-                );
-                for s in &a.stated {
-                    println!("   stated {s}");
-                }
-                for u in &a.unknown {
-                    println!("   unknown {} {:?}", u.what, u.location.as_ref().map(|l| l.to_string()));
-                }
-                for f in &a.findings {
-                    println!(
-                        "   {:?} {} | {} at {:?} max {:?} w {:?} n{}",
-                        f.kind,
-                        f.expression,
-                        f.reaches,
-                        f.location.as_ref().map(|l| l.to_string()),
-                        f.max_value,
-                        f.witness,
-                        f.accesses.len()
-                    );
-                    if let Ok(n) = std::env::var("SWEEP") {
-                        let t = std::time::Instant::now();
-                        println!(
-                            "     sweep {:?} {:?}",
-                            sweep::sweep(&k, &b, &n, &f.accesses, 1 << 26),
-                            t.elapsed()
-                        );
-                    }
-                }
-                if let Ok(n) = std::env::var("LIMIT") {
-                    println!("     limit {:?}", sweep::machine_limit(&k, &b, &n));
-                }
-                for c in &a.complaints {
-                    println!("   complaint {} {}", c.line, c.message);
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -31,9 +31,17 @@ impl Kernel {
     /// Prepares a model.
     #[must_use]
     pub fn new(mut model: Model) -> Self {
+        for access in &mut model.accesses {
+            access.meant = model.dag.meant(access.offset);
+        }
         let thread_facts = thread_facts(&mut model);
         let grid = grid_assumptions(&mut model);
         Self { model, grid, thread_facts }
+    }
+
+    /// Writes the assumptions about the grid anew, after parameters got other names.
+    pub fn rename_grid(&mut self) {
+        self.grid = grid_assumptions(&mut self.model);
     }
 
     /// The facts that hold for every access under bindings.
@@ -446,7 +454,7 @@ fn witness(model: &Model, wrap: &Wrap) -> Witness {
             }
             Some(VarKind::Lane(axis, _)) => out.lanes.push((format!("lane{axis}"), value)),
             Some(kind @ (VarKind::Thread(_) | VarKind::ThreadCount(_))) => {
-                out.lanes.push((super::sym::variable(kind), value));
+                out.lanes.push((model.dag.variable_name(kind), value));
             }
             Some(VarKind::Trip(_)) => out.iterations.push(value),
             _ => {}

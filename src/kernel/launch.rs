@@ -189,6 +189,11 @@ fn every_program(env: &Env<'_>, fact: Fact) -> Option<(Poly, BTreeSet<u8>)> {
         }
         kept = kept.plus(&term, 1)?;
     }
+    // The first lane of the tile is the one that every program has; a later one's offset may lie past the end.
+    let extra = kept.constant_term() - 1;
+    if extra > 0 {
+        kept = kept.plus(&Poly::constant(extra), -1)?;
+    }
     let bounded_by_args = kept.terms().iter().any(|(mono, c)| {
         *c < 0
             && env

@@ -62,6 +62,8 @@ pub struct Access {
     pub base: Base,
     /// Byte offset from there, 64 bits.
     pub offset: NodeId,
+    /// The same offset in whole numbers, nothing wrapped.
+    pub meant: NodeId,
     /// Further values that must be true ones, such as the coordinates of a tensor descriptor.
     pub also: Vec<NodeId>,
     /// What holds wherever the access happens.

@@ -138,18 +138,11 @@ pub fn machine_limit(kernel: &Kernel, bindings: &Bindings, name: &str) -> i128 {
         let bindings = at_value(bindings, name, value);
         let common = kernel.common_facts(&bindings);
         kernel.model.accesses.iter().all(|access| {
-            let mut roots: Vec<NodeId> = vec![access.offset];
+            let mut roots: Vec<NodeId> = vec![access.meant];
             roots.extend(common.iter().chain(&access.facts).map(|f| f.0));
-            let mut env = environment(&kernel.model, &bindings, &std::collections::BTreeSet::new(), &roots);
-            let readers: Vec<NodeId> = super::solve::duties(&kernel.model.dag, &[access.offset], false)
-                .iter()
-                .map(|d| d.reader)
-                .collect();
-            for reader in readers {
-                env.trust(reader);
-            }
+            let env = environment(&kernel.model, &bindings, &std::collections::BTreeSet::new(), &roots);
             let facts: Vec<_> = access.facts.iter().chain(&common).copied().collect();
-            let goal = Goal { node: access.offset, upward: true, limit: MACHINE_BYTES };
+            let goal = Goal { node: access.meant, upward: true, limit: MACHINE_BYTES };
             let mut fuel = Fuel { per_search: 40, total: 40 };
             // Only a point past the limit counts: what can't be bounded says nothing about memory.
             !matches!(env.search(goal, &facts, &mut fuel), Outcome::Passes { .. })

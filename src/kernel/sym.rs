@@ -9,8 +9,8 @@ mod build;
 mod eval;
 mod poly;
 mod show;
+mod widen;
 
-pub use show::variable;
 
 pub use build::Pred;
 pub use eval::{Point, Values};
@@ -191,9 +191,22 @@ pub struct Dag {
     known_vars: HashMap<Var, VarId>,
     names: HashMap<NodeId, String>,
     full: bool,
+    cuda_words: bool,
 }
 
 impl Dag {
+    /// An empty graph that writes program ids in CUDA's words.
+    #[must_use]
+    pub fn in_cuda_words() -> Self {
+        Self { cuda_words: true, ..Self::default() }
+    }
+
+    /// A variable in the words of the programming model.
+    #[must_use]
+    pub fn variable_name(&self, kind: &VarKind) -> String {
+        show::variable(kind, self.cuda_words)
+    }
+
     /// The node of an id.
     #[must_use]
     pub fn node(&self, id: NodeId) -> Node {

@@ -43,7 +43,7 @@ impl Dag {
         };
         match node.op {
             Op::Const(value) => value.to_string(),
-            Op::Var(var) => self.vars.get(var.index()).map_or_else(String::new, |var| variable(&var.kind)),
+            Op::Var(var) => self.vars.get(var.index()).map_or_else(String::new, |var| variable(&var.kind, self.cuda_words)),
             // Looked through, so that a widened sum keeps its outermost look.
             Op::Sext | Op::Zext | Op::Trunc => {
                 node.args().first().map_or_else(String::new, |&a| self.write(a, arg, depth, outermost))
@@ -74,10 +74,12 @@ impl Dag {
 
 /// A variable in the words of its programming model.
 #[must_use]
-pub fn variable(kind: &VarKind) -> String {
+pub fn variable(kind: &VarKind, cuda_words: bool) -> String {
     let axis = |a: u8| char::from(b"xyz".get(usize::from(a)).copied().unwrap_or(b'?'));
     match kind {
         VarKind::Arg(index) => format!("arg{index}"),
+        VarKind::ProgramId(a) if cuda_words => format!("blockIdx.{}", axis(*a)),
+        VarKind::ProgramCount(a) if cuda_words => format!("gridDim.{}", axis(*a)),
         VarKind::ProgramId(a) => format!("program_id({})", axis(*a)),
         VarKind::ProgramCount(a) => format!("num_programs({})", axis(*a)),
         VarKind::Lane(_, extent) => format!("arange(0, {extent})"),

@@ -424,6 +424,7 @@ impl Lowering<'_> {
             kind,
             base: pointer.base,
             offset: pointer.offset,
+            meant: pointer.offset,
             also,
             facts,
             bytes,

@@ -1,0 +1,491 @@
+//! PTX instructions → symbolic values of one thread.
+//!
+//! In: an entry and its control flow. Out: a [`Model`]. Values are followed backward from the addresses and predicates
+//! that need them, so the arithmetic of the data costs nothing.
+
+use std::collections::HashMap;
+
+use super::flow::Flow;
+use super::{Entry, Instruction, Module, Operand};
+use crate::kernel::carry::Carries;
+use crate::kernel::model::{Access, Model, Param, Source};
+use crate::kernel::sym::{Dag, NodeId, Op, Origin, Pred, VarKind};
+
+/// Deepest chain of definitions. Longer ones are unknown, not a crash.
+pub(super) const MAX_DEPTH: usize = 400;
+
+/// Marks values that lead to memory no 32-bit index of the caller's arrays addresses.
+pub(super) const ELSEWHERE: &str = "an address of shared or local memory";
+
+/// Marks the address of a variable in global memory.
+pub(super) const VARIABLE: &str = "the address of ";
+
+pub(super) struct Lowering<'m> {
+    pub(super) module: &'m Module,
+    pub(super) entry: &'m Entry,
+    pub(super) flow: Flow,
+    pub(super) dag: Dag,
+    pub(super) carries: Carries,
+    /// For each register, the instructions that set it.
+    pub(super) defs: Vec<Vec<usize>>,
+    pub(super) on_entry: HashMap<(u32, usize), NodeId>,
+    pub(super) results: HashMap<(usize, u32), NodeId>,
+    /// For each placeholder, the header of its loop.
+    pub(super) carried_by: HashMap<u32, usize>,
+    pub(super) accesses: Vec<Access>,
+    pub(super) lost: Vec<(String, usize)>,
+    pub(super) pointer_params: Vec<bool>,
+    pub(super) depth: usize,
+}
+
+/// The accesses of an entry.
+#[must_use]
+pub fn lower(module: &Module, entry: &Entry) -> Model {
+    let mut defs = vec![Vec::new(); entry.registers.len()];
+    for (at, instruction) in entry.instructions.iter().enumerate() {
+        for register in destinations(instruction) {
+            if let Some(list) = defs.get_mut(register as usize)
+                && list.last() != Some(&at)
+            {
+                list.push(at);
+            }
+        }
+    }
+    let mut lowering = Lowering {
+        module,
+        entry,
+        flow: Flow::new(entry),
+        dag: Dag::in_cuda_words(),
+        carries: Carries::default(),
+        defs,
+        on_entry: HashMap::new(),
+        results: HashMap::new(),
+        carried_by: HashMap::new(),
+        accesses: Vec::new(),
+        lost: Vec::new(),
+        pointer_params: entry.params.iter().map(|p| p.is_pointer).collect(),
+        depth: 0,
+    };
+    lowering.mark_pointers();
+    lowering.all_accesses();
+    lowering.finish()
+}
+
+/// The registers that an instruction sets.
+pub(super) fn destinations(instruction: &Instruction) -> Vec<u32> {
+    let base = instruction.opcode.split('.').next().unwrap_or("");
+    let none = ["st", "red", "bra", "brx", "ret", "exit", "trap", "bar", "barrier", "membar", "fence", "cp", "prefetch", "call", "stmatrix"];
+    if none.contains(&base) || opcode_starts(instruction, "bar.sync") {
+        return Vec::new();
+    }
+    match instruction.operands.first() {
+        Some(Operand::Register(register)) => vec![*register],
+        Some(Operand::Vector(list)) => list
+            .iter()
+            .filter_map(|item| if let Operand::Register(register) = item { Some(*register) } else { None })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn opcode_starts(instruction: &Instruction, start: &str) -> bool {
+    instruction.opcode.starts_with(start)
+}
+
+/// The width in bits that a type suffix names; 1 for `pred`.
+pub(super) fn type_width(ty: &str) -> Option<u8> {
+    match ty {
+        "pred" => Some(1),
+        _ => match ty.get(1..)?.parse::<u8>().ok()? {
+            bits @ (8 | 16 | 32 | 64) if ty.starts_with(['s', 'u', 'b', 'f']) => Some(bits),
+            _ => None,
+        },
+    }
+}
+
+/// The width of what an instruction sets.
+pub(super) fn result_width(instruction: &Instruction) -> u8 {
+    let mut parts = instruction.opcode.split('.');
+    let base = parts.next().unwrap_or("");
+    let types: Vec<u8> = parts.filter_map(type_width).collect();
+    let (first, last) = (types.first().copied().unwrap_or(32), types.last().copied().unwrap_or(32));
+    let wide = instruction.opcode.contains(".wide");
+    match base {
+        "setp" | "testp" | "isspacep" | "elect" => 1,
+        "mul" | "mad" if wide => last.saturating_mul(2).min(64),
+        "cvt" | "set" => first,
+        "mov" if matches!(instruction.operands.first(), Some(Operand::Vector(_))) => 32,
+        _ => last,
+    }
+}
+
+impl Lowering<'_> {
+    /// A parameter is a pointer where the text says so or where its value is converted to a global address.
+    fn mark_pointers(&mut self) {
+        for index in 0..self.entry.instructions.len() {
+            let Some(instruction) = self.entry.instructions.get(index) else { continue };
+            if !instruction.opcode.starts_with("cvta.to.global") {
+                continue;
+            }
+            let Some(Operand::Register(register)) = instruction.operands.get(1) else { continue };
+            for &def in self.defs.get(*register as usize).map_or(&[][..], Vec::as_slice) {
+                if let Some(param) = self.entry.instructions.get(def).and_then(|i| self.param_of(i))
+                    && let Some(slot) = self.pointer_params.get_mut(param)
+                {
+                    *slot = true;
+                }
+            }
+        }
+    }
+
+    /// The parameter that an `ld.param` reads as a whole.
+    fn param_of(&self, instruction: &Instruction) -> Option<usize> {
+        if !instruction.opcode.starts_with("ld.param") {
+            return None;
+        }
+        match instruction.operands.get(1) {
+            Some(Operand::Address(base, 0)) => match base.as_ref() {
+                Operand::Symbol(name) => {
+                    self.entry.params.iter().position(|p| p.name == *name && p.array_bytes == 0)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn finish(mut self) -> Model {
+        let mut accesses = std::mem::take(&mut self.accesses);
+        for access in &mut accesses {
+            access.offset = self.carries.resolve(&mut self.dag, access.offset);
+            for (node, _) in &mut access.facts {
+                *node = self.carries.resolve(&mut self.dag, *node);
+            }
+        }
+        let used: Vec<bool> = (0..self.entry.params.len())
+            .map(|index| self.entry.instructions.iter().any(|i| self.param_of(i) == Some(index)))
+            .collect();
+        let params = self.entry.params.iter().enumerate().map(|(index, param)| {
+            let pointer = self.pointer_params.get(index).copied().unwrap_or(false);
+            let width = (param.array_bytes == 0 && !pointer && !param.ty.starts_with('f')).then(|| type_width(&param.ty));
+            Param {
+                name: format!("param_{index}"),
+                ty: if pointer { "ptr".into() } else { param.ty.clone() },
+                int_width: width.flatten(),
+                pointee_bytes: pointer.then_some(0),
+                divisibility: 1,
+                used: used.get(index).copied().unwrap_or(true),
+            }
+        });
+        let origins =
+            self.entry.instructions.iter().map(|i| self.module.location(self.entry, i)).collect::<Vec<_>>();
+        if !self.entry.complete {
+            self.lost.push(("the text ends before the kernel does".into(), usize::MAX));
+        }
+        let lost = self.lost.into_iter().map(|(what, at)| (what, origins.get(at).cloned().flatten())).collect();
+        Model {
+            entry: self.entry.name.clone(),
+            source: Source::Ptx,
+            target: self.module.target.clone(),
+            params: params.collect(),
+            accesses,
+            lost,
+            origins,
+            block: self.entry.block,
+            block_is_maximum: self.entry.block_is_maximum,
+            notes: Vec::new(),
+            complaints: self.module.complaints.clone(),
+            modular_unsigned: true,
+            dag: self.dag,
+        }
+    }
+
+    pub(super) fn origin(index: usize) -> Origin {
+        u32::try_from(index).map_or(Origin::NONE, Origin)
+    }
+
+    /// An operand's value as `at` reads it.
+    pub(super) fn operand(&mut self, operand: &Operand, width: u8, at: usize) -> NodeId {
+        let node = match operand {
+            Operand::Integer(value) => return self.dag.constant(*value, width),
+            Operand::Register(register) => self.register(*register, at),
+            Operand::Special(name) => self.special(name, at),
+            Operand::Float => self.dag.opaque("a floating-point value", width, Self::origin(at)),
+            Operand::Symbol(name) if self.module.globals.contains(name) => {
+                return self.dag.opaque(format!("{VARIABLE}`{name}`"), width, Self::origin(at));
+            }
+            Operand::Symbol(_) => self.dag.opaque(ELSEWHERE, width, Self::origin(at)),
+            Operand::Address(..) | Operand::Vector(_) => self.dag.opaque("a memory operand", width, Self::origin(at)),
+        };
+        self.resize(node, width)
+    }
+
+    fn resize(&mut self, node: NodeId, width: u8) -> NodeId {
+        match self.dag.node(node).width {
+            w if w == width => node,
+            w if w > width => self.dag.make(Op::Trunc, width, &[node], Origin::NONE),
+            _ => self.dag.make(Op::Zext, width, &[node], Origin::NONE),
+        }
+    }
+
+    fn special(&mut self, name: &str, at: usize) -> NodeId {
+        let axis = match name.rsplit('.').next() {
+            Some("x") => 0,
+            Some("y") => 1,
+            Some("z") => 2,
+            _ => 3,
+        };
+        let kind = match name.split('.').next().unwrap_or("") {
+            "%tid" if axis < 3 => VarKind::Thread(axis),
+            "%ntid" if axis < 3 => {
+                let fixed = self.entry.block.get(usize::from(axis)).copied().unwrap_or(0);
+                if fixed > 0 && !self.entry.block_is_maximum {
+                    return self.dag.constant(i128::from(fixed), 32);
+                }
+                VarKind::ThreadCount(axis)
+            }
+            "%ctaid" if axis < 3 => VarKind::ProgramId(axis),
+            "%nctaid" if axis < 3 => VarKind::ProgramCount(axis),
+            "%laneid" => {
+                let value = self.dag.opaque("the lane of its warp", 32, Self::origin(at));
+                let mask = self.dag.constant(31, 32);
+                return self.dag.make(Op::And, 32, &[value, mask], Origin::NONE);
+            }
+            _ => return self.dag.opaque(format!("`{name}`"), 32, Self::origin(at)),
+        };
+        self.dag.var(kind, 32)
+    }
+
+    /// What an instruction gives one of its destinations.
+    pub(super) fn result(&mut self, index: usize, register: u32) -> NodeId {
+        if let Some(&known) = self.results.get(&(index, register)) {
+            return known;
+        }
+        let Some(instruction) = self.entry.instructions.get(index) else {
+            return self.dag.opaque("no instruction", 32, Origin::NONE);
+        };
+        let width = result_width(instruction);
+        self.depth += 1;
+        let node = if self.depth > MAX_DEPTH {
+            self.dag.opaque("an expression nested too deeply", width, Self::origin(index))
+        } else {
+            self.compute(index, register, instruction, width)
+        };
+        self.depth -= 1;
+        self.results.insert((index, register), node);
+        node
+    }
+
+    fn compute(&mut self, index: usize, register: u32, instruction: &Instruction, width: u8) -> NodeId {
+        let origin = Self::origin(index);
+        let opcode = instruction.opcode.as_str();
+        let base = opcode.split('.').next().unwrap_or("");
+        let operands = &instruction.operands;
+        let last = opcode.rsplit('.').next().unwrap_or("");
+        let signed = last.starts_with('s');
+        let float = opcode.split('.').skip(1).any(|part| part.starts_with('f') && type_width(part).is_some() || part.starts_with("bf16"));
+        if float && base != "ld" {
+            return self.dag.opaque("a floating-point value", width, origin);
+        }
+        let arg = |this: &mut Self, nth: usize, width: u8| match operands.get(nth) {
+            Some(operand) => this.operand(operand, width, index),
+            None => this.dag.opaque("a missing operand", width, origin),
+        };
+        let plain = |this: &mut Self, op: Op| {
+            let args = [arg(this, 1, width), arg(this, 2, width)];
+            this.dag.make(op, width, &args, origin)
+        };
+        let pick = |signed_op: Op, unsigned_op: Op| if signed { signed_op } else { unsigned_op };
+        let carries = opcode.contains(".cc") || opcode.contains(".sat");
+        match base {
+            _ if carries => self.dag.opaque(format!("`{opcode}` is not understood"), width, origin),
+            "ld" | "ldu" if opcode.starts_with("ld.param") => match self.param_of(instruction) {
+                Some(param) => self.parameter(param, width),
+                None => self.dag.opaque("a field of a structure, or a function's result", width, origin),
+            },
+            "ld" | "ldu" | "atom" | "ldmatrix" => self.dag.loaded(width, origin),
+            "mov" => self.moved(index, register, instruction, width),
+            "add" => plain(self, Op::Add),
+            "sub" => plain(self, Op::Sub),
+            "and" => plain(self, Op::And),
+            "or" => plain(self, Op::Or),
+            "xor" => plain(self, Op::Xor),
+            "not" => {
+                let value = arg(self, 1, width);
+                let ones = self.dag.constant(-1, width);
+                let op = if width == 1 { Op::Xor } else { Op::Sub };
+                let args = if width == 1 { [value, ones] } else { [ones, value] };
+                self.dag.make(op, width, &args, origin)
+            }
+            "neg" => {
+                let args = [self.dag.constant(0, width), arg(self, 1, width)];
+                self.dag.make(Op::Sub, width, &args, origin)
+            }
+            "abs" => {
+                let value = arg(self, 1, width);
+                let zero = self.dag.constant(0, width);
+                let opposite = self.dag.make(Op::Sub, width, &[zero, value], origin);
+                let negative = self.dag.compare(Pred::Slt, value, zero, origin);
+                self.dag.make(Op::Select, width, &[negative, opposite, value], origin)
+            }
+            "mul" | "mad" => self.product(index, instruction, width),
+            "shl" => {
+                let args = [arg(self, 1, width), arg(self, 2, 32)];
+                self.dag.make(Op::Shl, width, &args, origin)
+            }
+            "shr" => {
+                let args = [arg(self, 1, width), arg(self, 2, 32)];
+                self.dag.make(pick(Op::ShrS, Op::ShrU), width, &args, origin)
+            }
+            "div" => plain(self, pick(Op::DivS, Op::DivU)),
+            "rem" => plain(self, pick(Op::RemS, Op::RemU)),
+            "min" => plain(self, pick(Op::MinS, Op::MinU)),
+            "max" => plain(self, pick(Op::MaxS, Op::MaxU)),
+            "bfe" if !signed => self.bit_field(index, instruction, width),
+            "cvt" => self.converted(index, instruction, width),
+            "cvta" => arg(self, 1, width),
+            "selp" => {
+                let args = [arg(self, 3, 1), arg(self, 1, width), arg(self, 2, width)];
+                self.dag.make(Op::Select, width, &args, origin)
+            }
+            "setp" => self.comparison(index, register, instruction),
+            _ => self.dag.opaque(format!("`{opcode}` is not understood"), width, origin),
+        }
+    }
+
+    fn parameter(&mut self, param: usize, width: u8) -> NodeId {
+        let own = self.entry.params.get(param).and_then(|p| type_width(&p.ty)).unwrap_or(width);
+        let node = self.dag.var(VarKind::Arg(param), own);
+        self.resize(node, width)
+    }
+
+    /// `mov`, and the packing and unpacking of pairs.
+    fn moved(&mut self, index: usize, register: u32, instruction: &Instruction, width: u8) -> NodeId {
+        let origin = Self::origin(index);
+        match (instruction.operands.first(), instruction.operands.get(1)) {
+            (Some(Operand::Vector(to)), Some(from)) if to.len() == 2 => {
+                let whole = self.operand(from, 64, index);
+                if to.first() == Some(&Operand::Register(register)) {
+                    return self.dag.make(Op::Trunc, 32, &[whole], origin);
+                }
+                let bits = self.dag.constant(32, 64);
+                let high = self.dag.make(Op::ShrU, 64, &[whole, bits], origin);
+                self.dag.make(Op::Trunc, 32, &[high], origin)
+            }
+            (Some(Operand::Register(_)), Some(Operand::Vector(from))) if from.len() == 2 && width == 64 => {
+                let halves: Vec<NodeId> = from.iter().map(|half| self.operand(half, 32, index)).collect();
+                let &[low, high] = halves.as_slice() else {
+                    return self.dag.opaque("a packed value", width, origin);
+                };
+                let low = self.dag.make(Op::Zext, 64, &[low], origin);
+                let high = self.dag.make(Op::Zext, 64, &[high], origin);
+                let bits = self.dag.constant(32, 64);
+                let high = self.dag.make(Op::Shl, 64, &[high, bits], origin);
+                self.dag.make(Op::Or, 64, &[low, high], origin)
+            }
+            (Some(Operand::Register(_)), Some(from @ (Operand::Register(_) | Operand::Integer(_) | Operand::Special(_) | Operand::Symbol(_) | Operand::Float))) => {
+                self.operand(from, width, index)
+            }
+            _ => self.dag.opaque("a packed value", width, origin),
+        }
+    }
+
+    /// `mul` and `mad`, low, high and wide.
+    fn product(&mut self, index: usize, instruction: &Instruction, width: u8) -> NodeId {
+        let origin = Self::origin(index);
+        let opcode = instruction.opcode.as_str();
+        let signed = opcode.rsplit('.').next().is_some_and(|t| t.starts_with('s'));
+        let narrow = if opcode.contains(".wide") { width / 2 } else { width };
+        let args: Vec<NodeId> = [1, 2]
+            .iter()
+            .map(|&nth| match instruction.operands.get(nth) {
+                Some(operand) => self.operand(operand, narrow, index),
+                None => self.dag.opaque("a missing operand", narrow, origin),
+            })
+            .collect();
+        let product = if opcode.contains(".wide") {
+            let widen = if signed { Op::Sext } else { Op::Zext };
+            let wide: Vec<NodeId> = args.iter().map(|&a| self.dag.make(widen, width, &[a], origin)).collect();
+            self.dag.make(Op::Mul, width, &wide, origin)
+        } else if opcode.contains(".hi") {
+            self.dag.make(if signed { Op::MulHiS } else { Op::MulHiU }, width, &args, origin)
+        } else if opcode.contains(".lo") {
+            self.dag.make(Op::Mul, width, &args, origin)
+        } else {
+            self.dag.opaque(format!("`{opcode}` is not understood"), width, origin)
+        };
+        match instruction.operands.get(3) {
+            Some(addend) if opcode.starts_with("mad") => {
+                let addend = self.operand(addend, width, index);
+                self.dag.make(Op::Add, width, &[product, addend], origin)
+            }
+            _ => product,
+        }
+    }
+
+    /// `bfe.u32 d, a, from, length`
+    fn bit_field(&mut self, index: usize, instruction: &Instruction, width: u8) -> NodeId {
+        let origin = Self::origin(index);
+        match instruction.operands.as_slice() {
+            [_, value, Operand::Integer(from), Operand::Integer(length)]
+                if (0..i128::from(width)).contains(from) && (1..i128::from(width)).contains(length) =>
+            {
+                let value = self.operand(value, width, index);
+                let from = self.dag.constant(*from, width);
+                let shifted = self.dag.make(Op::ShrU, width, &[value, from], origin);
+                let mask = self.dag.constant((1i128 << length) - 1, width);
+                self.dag.make(Op::And, width, &[shifted, mask], origin)
+            }
+            _ => self.dag.opaque("a bit field of variable place", width, origin),
+        }
+    }
+
+    fn converted(&mut self, index: usize, instruction: &Instruction, width: u8) -> NodeId {
+        let origin = Self::origin(index);
+        let types: Vec<&str> = instruction.opcode.split('.').filter(|part| type_width(part).is_some()).collect();
+        let (Some(from), Some(operand)) = (types.last(), instruction.operands.get(1)) else {
+            return self.dag.opaque("a conversion", width, origin);
+        };
+        let narrow = type_width(from).unwrap_or(width);
+        let value = self.operand(operand, narrow, index);
+        let op = match narrow.cmp(&width) {
+            std::cmp::Ordering::Less if from.starts_with('s') => Op::Sext,
+            std::cmp::Ordering::Less => Op::Zext,
+            _ => Op::Trunc,
+        };
+        self.dag.make(op, width, &[value], origin)
+    }
+
+    /// `setp.lt.s32 p, a, b`
+    fn comparison(&mut self, index: usize, register: u32, instruction: &Instruction) -> NodeId {
+        let origin = Self::origin(index);
+        let mut parts = instruction.opcode.split('.').skip(1);
+        let (relation, ty) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+        let second = instruction.operands.first() != Some(&Operand::Register(register));
+        let width = type_width(ty);
+        let (Some(width), false, 3, None) = (width, second, instruction.operands.len(), parts.next()) else {
+            return self.dag.opaque(format!("`{}` is not understood", instruction.opcode), 1, origin);
+        };
+        let unsigned = ty.starts_with(['u', 'b']);
+        let (pred, swap) = match (relation, unsigned) {
+            ("eq", _) => (Pred::Eq, false),
+            ("ne", _) => (Pred::Ne, false),
+            ("lt", false) => (Pred::Slt, false),
+            ("le", false) => (Pred::Sle, false),
+            ("gt", false) => (Pred::Slt, true),
+            ("ge", false) => (Pred::Sle, true),
+            ("lt" | "lo", true) => (Pred::Ult, false),
+            ("le" | "ls", true) => (Pred::Ule, false),
+            ("gt" | "hi", true) => (Pred::Ult, true),
+            ("ge" | "hs", true) => (Pred::Ule, true),
+            _ => return self.dag.opaque(format!("`{}` is not understood", instruction.opcode), 1, origin),
+        };
+        let values: Vec<NodeId> =
+            instruction.operands.iter().skip(1).map(|operand| self.operand(operand, width, index)).collect();
+        match (values.as_slice(), swap) {
+            (&[a, b], false) => self.dag.compare(pred, a, b, origin),
+            (&[a, b], true) => self.dag.compare(pred, b, a, origin),
+            _ => self.dag.opaque("a comparison", 1, origin),
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! PTX accesses and the facts under which they happen.
+//!
+//! In: instructions that touch global memory. Out: [`Access`]es. A fact is the guard, the branches on the way, and for a
+//! loop the condition of its back edge one round earlier.
+
+use super::flow::Loop;
+use super::known::{Effect, effect, harmless_call};
+use super::lower::{ELSEWHERE, Lowering, VARIABLE, type_width};
+use super::{Instruction, Operand};
+use crate::kernel::carry::replace_trip;
+use crate::kernel::model::{Access, AccessKind, Base};
+use crate::kernel::solve::Fact;
+use crate::kernel::sym::{NodeId, Op, Origin, Poly, Polys, Pred, VarKind};
+
+/// Most accesses of one entry.
+const MAX_ACCESSES: usize = 20_000;
+
+/// What holds in some block: one list for each way in which its loops may have been entered.
+type Ways = Vec<Vec<Fact>>;
+
+impl Lowering<'_> {
+    pub(super) fn all_accesses(&mut self) {
+        if self.flow.indirect {
+            self.lost.push(("it branches to a place that is computed".into(), usize::MAX));
+        }
+        let mut ways: std::collections::HashMap<usize, Ways> = std::collections::HashMap::new();
+        for index in 0..self.entry.instructions.len() {
+            let Some(instruction) = self.entry.instructions.get(index) else { continue };
+            let kind = match effect(&instruction.opcode) {
+                Effect::None => continue,
+                Effect::Load | Effect::AsyncCopy => AccessKind::Load,
+                Effect::Store => AccessKind::Store,
+                Effect::Atomic => AccessKind::Atomic,
+                Effect::Lost => {
+                    self.lose(index, instruction);
+                    continue;
+                }
+                Effect::Foreign => {
+                    self.lost.push((format!("the instruction `{}` is not understood", instruction.opcode), index));
+                    continue;
+                }
+            };
+            if self.accesses.len() >= MAX_ACCESSES {
+                self.lost.push(("it has more accesses than are followed".into(), index));
+                return;
+            }
+            let block = self.flow.block_of.get(index).copied().unwrap_or(0);
+            let known = ways.entry(block).or_insert_with(|| self.ways(block)).clone();
+            self.access(index, instruction, kind, &known);
+        }
+    }
+
+    fn lose(&mut self, index: usize, instruction: &Instruction) {
+        if instruction.opcode.starts_with("call") {
+            let names: Vec<&str> = instruction
+                .operands
+                .iter()
+                .filter_map(|o| if let Operand::Symbol(name) = o { Some(name.as_str()) } else { None })
+                .collect();
+            if names.iter().any(|name| harmless_call(name)) {
+                return;
+            }
+            let callee = names.iter().find(|n| !n.starts_with("retval")).copied().unwrap_or("a function");
+            self.lost.push((format!("it calls {callee}, whose accesses are not followed"), index));
+        } else {
+            self.lost.push((format!("`{}` addresses memory in a way that is not followed", instruction.opcode), index));
+        }
+    }
+
+    fn access(&mut self, index: usize, instruction: &Instruction, kind: AccessKind, ways: &Ways) {
+        let is_copy = effect(&instruction.opcode) == Effect::AsyncCopy;
+        let place = if is_copy { instruction.operands.get(1) } else { None };
+        let place = place.or_else(|| instruction.operands.iter().find(|o| matches!(o, Operand::Address(..))));
+        let Some(Operand::Address(base, moved)) = place else {
+            self.lost.push((format!("`{}` has no address that can be read", instruction.opcode), index));
+            return;
+        };
+        let address = self.operand(base, 64, index);
+        let moved = self.dag.constant(*moved, 64);
+        let address = self.dag.make(Op::Add, 64, &[address, moved], Self::origin(index));
+        // Carried pointers show their base only once they are resolved.
+        let address = self.carries.resolve(&mut self.dag, address);
+        let (base, offset) = self.split_base(address);
+        let leads_elsewhere = self.dag.slice(&[address]).into_iter().any(|id| {
+            matches!(self.dag.as_var(id).map(|(_, v)| &v.kind), Some(VarKind::Opaque(why, ..)) if why == ELSEWHERE)
+        });
+        if leads_elsewhere {
+            return;
+        }
+        let mut own: Vec<Fact> = Vec::new();
+        if let Some((predicate, negated)) = instruction.guard {
+            own.push((self.register(predicate, index), !negated));
+        }
+        if is_copy && let Some(size) = instruction.operands.get(3) {
+            let size = self.operand(size, 32, index);
+            let zero = self.dag.constant(0, 32);
+            own.push((self.dag.compare(Pred::Ne, size, zero, Self::origin(index)), true));
+        }
+        let bytes = instruction.opcode.rsplit('.').find_map(type_width).map_or(1, |bits| u32::from(bits).div_ceil(8));
+        for way in ways {
+            let mut facts = way.clone();
+            facts.extend(&own);
+            let masked = !facts.is_empty();
+            self.accesses.push(Access {
+                kind,
+                base: base.clone(),
+                offset,
+                meant: offset,
+                also: Vec::new(),
+                facts,
+                bytes,
+                masked,
+                has_other: true,
+                origin: Self::origin(index),
+                lost: None,
+            });
+        }
+    }
+
+    /// The pointer at the start of an address, and the rest.
+    fn split_base(&mut self, address: NodeId) -> (Base, NodeId) {
+        let leaf = self.pointer_leaf(address, 0, true).or_else(|| self.pointer_leaf(address, 0, false));
+        let Some(leaf) = leaf else { return (Base::Computed, address) };
+        let base = match self.dag.as_var(leaf).map(|(_, v)| v.kind.clone()) {
+            Some(VarKind::Arg(index)) => {
+                if let Some(slot) = self.pointer_params.get_mut(index) {
+                    *slot = true;
+                }
+                Base::Param(index)
+            }
+            _ => Base::Computed,
+        };
+        let offset = self.without(address, leaf, 0);
+        (base, offset)
+    }
+
+    /// A 64-bit parameter, or a loaded pointer, that is added into an address.
+    fn pointer_leaf(&self, id: NodeId, depth: usize, sure: bool) -> Option<NodeId> {
+        if depth > 200 {
+            return None;
+        }
+        let node = self.dag.node(id);
+        match (node.op, node.args()) {
+            (Op::Add, &[a, b]) => self.pointer_leaf(a, depth + 1, sure).or_else(|| self.pointer_leaf(b, depth + 1, sure)),
+            (Op::Sub, &[a, _]) => self.pointer_leaf(a, depth + 1, sure),
+            (Op::Var(_), _) if node.width == 64 => match self.dag.as_var(id).map(|(_, v)| &v.kind) {
+                Some(VarKind::Arg(index)) => {
+                    let known = self.pointer_params.get(*index).copied().unwrap_or(false);
+                    (known || !sure).then_some(id)
+                }
+                Some(VarKind::Loaded(..)) if !sure => Some(id),
+                Some(VarKind::Opaque(why, ..)) if why.starts_with(VARIABLE) => Some(id),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// An address with one leaf of its sum taken out.
+    fn without(&mut self, id: NodeId, leaf: NodeId, depth: usize) -> NodeId {
+        if id == leaf {
+            return self.dag.constant(0, 64);
+        }
+        let node = self.dag.node(id);
+        if depth > 200 || !matches!(node.op, Op::Add | Op::Sub) {
+            return id;
+        }
+        let args = node.args().to_vec();
+        if let [a, b] = *args.as_slice() {
+            let first = self.without(a, leaf, depth + 1);
+            if first != a {
+                return self.dag.make(node.op, 64, &[first, b], node.origin);
+            }
+            if node.op == Op::Add {
+                let second = self.without(b, leaf, depth + 1);
+                return self.dag.make(Op::Add, 64, &[a, second], node.origin);
+            }
+        }
+        id
+    }
+
+    /// The predicate of a block's exit as a fact.
+    fn exit_fact(&mut self, block: usize, exit: usize) -> Option<Fact> {
+        let (_, condition) = *self.flow.blocks.get(block)?.next.get(exit)?;
+        let (predicate, truth) = condition?;
+        let at = self.flow.blocks.get(block)?.to.checked_sub(1)?;
+        Some((self.register(predicate, at), truth))
+    }
+
+    /// What holds in a block.
+    fn ways(&mut self, block: usize) -> Ways {
+        let inside = self.flow.loops_of(block);
+        let mut facts: Vec<Fact> = Vec::new();
+        for (from, exit) in self.flow.taken(block) {
+            // A condition out of a loop that was left belongs to its last round.
+            if self.flow.loops_of(from).iter().all(|l| inside.contains(l))
+                && let Some(fact) = self.exit_fact(from, exit)
+            {
+                let node = self.carries.resolve(&mut self.dag, fact.0);
+                facts.push((node, fact.1));
+            }
+        }
+        let mut ways = vec![facts];
+        for own in inside {
+            let Some(info) = self.flow.loops.get(own).cloned() else { continue };
+            ways = self.round(&info, ways);
+        }
+        ways
+    }
+
+    /// Adds what a loop's round says: it is the first, or the back edge was taken one round earlier.
+    fn round(&mut self, info: &Loop, ways: Ways) -> Ways {
+        let trip = u32::try_from(info.header).unwrap_or(u32::MAX);
+        let count = self.dag.var(VarKind::Trip(trip), 64);
+        let one = self.dag.constant(1, 64);
+        let zero = self.dag.constant(0, 64);
+        let earlier = self.dag.make(Op::Sub, 64, &[count, one], Origin::NONE);
+        let mut back: Vec<Fact> = Vec::new();
+        if let Some(latch) = info.latch {
+            let exit = self.flow.blocks.get(latch).and_then(|b| b.next.iter().position(|&(to, _)| to == info.header));
+            if let Some(fact) = exit.and_then(|exit| self.exit_fact(latch, exit)) {
+                let node = self.carries.resolve(&mut self.dag, fact.0);
+                let (node, truth) = self.counted(node, fact.1, trip);
+                // In whole numbers: that the condition held in every earlier round too rules a wrapped counter out.
+                let node = self.dag.meant_comparison(node);
+                back.push((replace_trip(&mut self.dag, node, trip, earlier), truth));
+            }
+        }
+        let first = self.dag.compare(Pred::Eq, count, zero, Origin::NONE);
+        let later = self.dag.compare(Pred::Sle, one, count, Origin::NONE);
+        let mut out = Vec::new();
+        for way in ways {
+            // Where the round before the first would have passed too, one list serves all rounds.
+            let start = back.iter().map(|&(node, truth)| (replace_trip(&mut self.dag, node, trip, zero), truth));
+            let start: Vec<Fact> = start.collect();
+            let implied = !start.is_empty() && start.iter().all(|fact| self.follows(*fact, &way));
+            if implied || out.len() > 8 {
+                let mut all = way;
+                all.extend(back.iter().copied());
+                if !implied {
+                    all.push((later, true));
+                }
+                out.push(all);
+                continue;
+            }
+            let mut once = way.clone();
+            once.push((first, true));
+            let mut again = way;
+            again.push((later, true));
+            again.extend(back.iter().copied());
+            out.extend([once, again]);
+        }
+        out
+    }
+
+    /// `i != end` of a counter that steps by one constant means `i < end`, or `i > end` when it counts down: reaching
+    /// the end from the other side would take 2³² rounds.
+    fn counted(&mut self, node: NodeId, truth: bool, trip: u32) -> Fact {
+        let info = self.dag.node(node);
+        let (Op::Cmp(pred), &[a, b]) = (info.op, info.args()) else { return (node, truth) };
+        let differs = matches!((pred, truth), (Pred::Ne, true) | (Pred::Eq, false));
+        if !differs {
+            return (node, truth);
+        }
+        let count = self.dag.var(VarKind::Trip(trip), 64);
+        let poly = self.difference(a, b);
+        match poly.map(|p| p.coefficient(&[count])) {
+            Some(step) if step > 0 => (self.dag.compare(Pred::Slt, a, b, info.origin), true),
+            Some(step) if step < 0 => (self.dag.compare(Pred::Slt, b, a, info.origin), true),
+            _ => (node, truth),
+        }
+    }
+
+    fn difference(&self, a: NodeId, b: NodeId) -> Option<Poly> {
+        let mut polys = Polys::default();
+        let none = |_| None;
+        let (pa, pb) = (polys.of(&self.dag, a, &none), polys.of(&self.dag, b, &none));
+        pa.plus(&pb, -1)
+    }
+
+    /// Whether a fact is one of others, up to how it is written.
+    fn follows(&self, fact: Fact, among: &[Fact]) -> bool {
+        let form = |(node, truth): Fact| {
+            let info = self.dag.node(node);
+            let (Op::Cmp(pred), &[a, b]) = (info.op, info.args()) else { return None };
+            let unsigned = matches!(pred, Pred::Ult | Pred::Ule);
+            let (left, right, gap) = match (pred, truth) {
+                (Pred::Slt | Pred::Ult, true) => (a, b, 1),
+                (Pred::Slt | Pred::Ult, false) => (b, a, 0),
+                (Pred::Sle | Pred::Ule, true) => (a, b, 0),
+                (Pred::Sle | Pred::Ule, false) => (b, a, 1),
+                _ => return None,
+            };
+            self.difference(left, right)?.plus(&Poly::constant(gap), 1).map(|poly| (poly, unsigned))
+        };
+        if self.dag.as_const(fact.0).is_some_and(|value| (value == 1) == fact.1) {
+            return true;
+        }
+        let wanted = form(fact);
+        among.iter().any(|&known| known == fact || wanted.is_some() && form(known) == wanted)
+    }
+}
