@@ -169,6 +169,9 @@ impl Reader {
             self.close(step.number, first, cx);
             return;
         }
+        if text.contains("backtrace") {
+            cx.consume_at(step.byte as u64); // Readers of native stacks would look for one here.
+        }
         let Some(open) = &mut self.open else { return };
         let text = text.trim_start();
         if let Some(at) = text.strip_prefix("at ") {
