@@ -188,7 +188,9 @@ fn relevant(model: &Model) -> Vec<usize> {
         .slice(&roots)
         .into_iter()
         .filter_map(|id| match model.dag.as_var(id).map(|(_, v)| &v.kind) {
-            Some(VarKind::Arg(index)) if model.params.get(*index).is_some_and(|p| p.int_width.is_some()) => Some(*index),
+            Some(VarKind::Arg(index)) if model.params.get(*index).is_some_and(|p| p.int_width.is_some()) => {
+                Some(*index)
+            }
             _ => None,
         })
         .collect();
@@ -221,7 +223,9 @@ fn layout(kernel: &Kernel) -> Vec<(usize, usize)> {
             .collect();
         for &(node, truth) in &facts {
             let info = dag.node(node);
-            let (Op::Cmp(Pred::Slt | Pred::Ult), &[a, b], true) = (info.op, info.args(), truth) else { continue };
+            let (Op::Cmp(Pred::Slt | Pred::Ult), &[a, b], true) = (info.op, info.args(), truth) else {
+                continue;
+            };
             let (left, right) = (env.poly(a), env.poly(b));
             let extent = match right.terms() {
                 [(mono, 1)] => mono.as_slice().first().copied().and_then(arg).filter(|_| mono.len() == 1),

@@ -61,7 +61,8 @@ pub struct File<'a> {
 fn text<'a>(file: &File<'a>, complaints: &mut Vec<Complaint>) -> std::borrow::Cow<'a, str> {
     let bytes = file.bytes.get(..MAX_TEXT).unwrap_or(file.bytes);
     if bytes.len() < file.bytes.len() {
-        complaints.push(Complaint::new(0, format!("{}: only the first {MAX_TEXT} bytes are read", file.name)));
+        complaints
+            .push(Complaint::new(0, format!("{}: only the first {MAX_TEXT} bytes are read", file.name)));
     }
     String::from_utf8_lossy(bytes)
 }
@@ -92,7 +93,9 @@ pub fn load_entry(key: &str, files: &[File<'_>]) -> Entry {
             "json" if !file.name.starts_with("__grp__") => match metadata(file.bytes) {
                 Some(read) if read.name.is_some() || entry.metadata.name.is_none() => entry.metadata = read,
                 Some(_) => {}
-                None => complaints.push(Complaint::new(0, format!("{} is no JSON that can be read", file.name))),
+                None => {
+                    complaints.push(Complaint::new(0, format!("{} is no JSON that can be read", file.name)))
+                }
             },
             "ttir" => entry.kernels.extend(from_ttir(&text(file, &mut complaints))),
             "ptx" => entry.ptx.extend(from_ptx(&text(file, &mut complaints))),
@@ -166,14 +169,21 @@ fn metadata(bytes: &[u8]) -> Option<Metadata> {
     let value: serde_json::Value = serde_json::from_slice(bytes.get(..MAX_JSON).unwrap_or(bytes)).ok()?;
     let number = |value: &serde_json::Value| value.as_u64().and_then(|n| u32::try_from(n).ok());
     let target = value.get("target");
-    let arch = target.and_then(|t| t.get("arch")).or_else(|| value.get("arch")).or_else(|| target.and_then(|t| t.get(1)));
-    let architecture = arch.and_then(|a| number(a).or_else(|| a.as_str().and_then(architecture).map(|(n, _)| n)));
+    let arch = target
+        .and_then(|t| t.get("arch"))
+        .or_else(|| value.get("arch"))
+        .or_else(|| target.and_then(|t| t.get(1)));
+    let architecture =
+        arch.and_then(|a| number(a).or_else(|| a.as_str().and_then(architecture).map(|(n, _)| n)));
     Some(Metadata {
         name: value.get("name").and_then(|v| v.as_str()).map(str::to_owned),
         architecture,
         shared_bytes: value.get("shared").and_then(serde_json::Value::as_u64),
         num_warps: value.get("num_warps").and_then(number),
-        warp_size: value.get("warp_size").or_else(|| target.and_then(|t| t.get("warp_size"))).and_then(number),
+        warp_size: value
+            .get("warp_size")
+            .or_else(|| target.and_then(|t| t.get("warp_size")))
+            .and_then(number),
         triton_version: value.get("triton_version").and_then(|v| v.as_str()).map(str::to_owned),
         debug: value.get("debug").and_then(serde_json::Value::as_bool),
     })

@@ -22,7 +22,10 @@ pub fn shared_limit_bytes(architecture: u32) -> Option<u64> {
 #[must_use]
 pub fn architecture(text: &str) -> Option<(u32, bool)> {
     let text = text.trim();
-    let digits = text.strip_prefix("sm_").or_else(|| text.strip_prefix("sm")).or_else(|| text.strip_prefix("compute_"));
+    let digits = text
+        .strip_prefix("sm_")
+        .or_else(|| text.strip_prefix("sm"))
+        .or_else(|| text.strip_prefix("compute_"));
     let digits = digits.unwrap_or(text);
     let (digits, only) = digits.strip_suffix(['a', 'f']).map_or((digits, false), |d| (d, true));
     let number = digits.replace('.', "").parse().ok().filter(|&n: &u32| (20..1000).contains(&n))?;

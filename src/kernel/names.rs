@@ -22,7 +22,8 @@ pub fn python_parameters(source: &str, name: &str) -> Option<Vec<String>> {
 /// The parameters of `__global__ void name(…)`.
 #[must_use]
 pub fn cuda_parameters(source: &str, name: &str) -> Option<Vec<String>> {
-    let list = signature(source, name, &|before| before.ends_with(|c: char| c.is_whitespace() || c == '*'), '/')?;
+    let list =
+        signature(source, name, &|before| before.ends_with(|c: char| c.is_whitespace() || c == '*'), '/')?;
     let names = split(&list).into_iter().filter_map(|param| {
         let head = param.split('=').next().unwrap_or("").split('[').next().unwrap_or("").trim().to_owned();
         let start = head.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
@@ -32,7 +33,8 @@ pub fn cuda_parameters(source: &str, name: &str) -> Option<Vec<String>> {
 }
 
 fn is_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// What stands between the parentheses after `name`, comments taken out.

@@ -43,7 +43,8 @@ pub fn ask(kernel: &Kernel, bindings: &Bindings, swept: Option<&str>) -> Analysi
         }
     }
     if let Some(name) = swept {
-        let limit = machine_limit(kernel, &bindings, name).max(bindings.values.get(name).copied().unwrap_or(1));
+        let limit =
+            machine_limit(kernel, &bindings, name).max(bindings.values.get(name).copied().unwrap_or(1));
         let all: Vec<usize> = (0..kernel.model.accesses.len()).collect();
         let decided = verdicts(kernel, &bindings, &all, Fuel::default()).each;
         let which: Vec<usize> = decided
@@ -77,7 +78,9 @@ fn lattice_remarks(kernel: &Kernel, bindings: &Bindings) -> Vec<String> {
         .iter()
         .enumerate()
         .filter(|(i, p)| {
-            p.int_width.is_some() && lattice_of(&kernel.model, bindings, *i) == 1 && value_of(&kernel.model, bindings, *i).is_some()
+            p.int_width.is_some()
+                && lattice_of(&kernel.model, bindings, *i) == 1
+                && value_of(&kernel.model, bindings, *i).is_some()
         })
         .map(|(_, p)| p.name.as_str())
         .collect();
@@ -102,7 +105,9 @@ fn natural_argument(kernel: &Kernel, bindings: &Bindings, finding: &Finding) -> 
             .slice(roots)
             .into_iter()
             .filter_map(|id| match model.dag.as_var(id).map(|(_, v)| &v.kind) {
-                Some(VarKind::Arg(index)) => Some((value_of(model, bindings, *index)?, model.params.get(*index)?.name.clone())),
+                Some(VarKind::Arg(index)) => {
+                    Some((value_of(model, bindings, *index)?, model.params.get(*index)?.name.clone()))
+                }
                 _ => None,
             })
             .max()

@@ -11,7 +11,6 @@ mod poly;
 mod show;
 mod widen;
 
-
 pub use build::Pred;
 pub use eval::{Point, Values};
 pub use poly::{Poly, Polys};

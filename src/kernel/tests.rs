@@ -74,7 +74,12 @@ fn without_the_other_arguments_the_store_is_still_found() {
 fn a_sweep_without_a_value_goes_to_what_fits_the_machine() {
     let kernel = &cached(WRAP).kernels[0];
     let found = ask(kernel, &bindings("N=9216 K=32 stride_xm=32 stride_ym=9216"), Some("M"));
-    assert_eq!((found.answer, found.findings.len()), (Answer::Wraps, 1), "only the store: {:?}", found.findings);
+    assert_eq!(
+        (found.answer, found.findings.len()),
+        (Answer::Wraps, 1),
+        "only the store: {:?}",
+        found.findings
+    );
     assert_eq!(found.findings[0].sweep.as_ref().unwrap().safe, 233_017);
 }
 
@@ -124,13 +129,16 @@ fn ptx_with_its_sibling_has_the_boundary_on_the_lattice() {
     for (m, answer) in [(233_008, Answer::Fits), (233_024, Answer::Wraps)] {
         let found = ask(kernel, &bindings(&format!("M={m} N=9216 K=32 stride_xm=32 stride_ym=9216")), None);
         assert_eq!(found.answer, answer, "{m} {:?}", found.unknown);
-        assert!(found.findings.iter().all(|f| line(f) == "triton_cases.py:18" && f.reaches == "store to y_ptr"));
+        assert!(
+            found.findings.iter().all(|f| line(f) == "triton_cases.py:18" && f.reaches == "store to y_ptr")
+        );
     }
 }
 
 #[test]
 fn ptx_alone_states_its_assumption() {
-    let text = std::fs::read_to_string(format!("samples/triton-cache/{WRAP}/fused_lora_xw_kernel.ptx")).unwrap();
+    let text =
+        std::fs::read_to_string(format!("samples/triton-cache/{WRAP}/fused_lora_xw_kernel.ptx")).unwrap();
     let kernel = &cache::from_ptx(&text)[0];
     let set = "param_3=233024 param_4=9216 param_5=32 param_6=32 param_7=9216";
     let found = ask(kernel, &bindings(set), None);
@@ -173,7 +181,8 @@ fn a_loaded_index_is_unknown_and_says_so() {
 #[test]
 fn the_row_of_the_core_dump_wraps() {
     let entry = entry("samples/triton-coredump");
-    let found = ask(&entry.kernels[0], &bindings("n_rows=300000 n_cols=4096 row_stride=8192 first_row=262144"), None);
+    let found =
+        ask(&entry.kernels[0], &bindings("n_rows=300000 n_cols=4096 row_stride=8192 first_row=262144"), None);
     assert_eq!((found.answer, line(&found.findings[0]).as_str()), (Answer::Wraps, "more_cases.py:30"));
     assert_eq!(found.findings[0].max_value, Some(1 << 31));
     assert_eq!(entry.metadata.architecture, Some(90));

@@ -226,7 +226,9 @@ impl Flow {
                     && !*slot
                 {
                     *slot = true;
-                    todo.extend(self.blocks.get(block).map_or(&[][..], |b| &b.before).iter().map(|&(from, _)| from));
+                    todo.extend(
+                        self.blocks.get(block).map_or(&[][..], |b| &b.before).iter().map(|&(from, _)| from),
+                    );
                 }
             }
             let blocks = inside.iter().enumerate().filter(|(_, is)| **is).map(|(at, _)| at).collect();

@@ -23,23 +23,140 @@ pub(super) enum Effect {
 }
 
 const HARMLESS: &[&str] = &[
-    "abs", "activemask", "add", "addc", "alloca", "and", "applypriority", "bar", "barrier", "bfe", "bfi", "bfind", "bmsk",
-    "bra", "brev", "brkpt", "clusterlaunchcontrol", "clz", "cnot", "copysign", "cos", "createpolicy", "cvt", "cvta",
-    "discard", "div", "dp2a", "dp4a", "elect", "ex2", "exit", "fence", "fma", "fns", "getctarank", "griddepcontrol",
-    "isspacep", "istypep", "ldmatrix", "lg2", "lop3", "mad", "mad24", "madc", "mapa", "match", "max", "mbarrier", "membar",
-    "min", "mma", "mov", "movmatrix", "mul", "mul24", "nanosleep", "neg", "not", "or", "pmevent", "popc", "prefetch",
-    "prefetchu", "prmt", "rcp", "redux", "rem", "ret", "rsqrt", "sad", "selp", "set", "setmaxnreg", "setp", "shf", "shfl",
-    "shl", "shr", "sin", "slct", "sqrt", "stackrestore", "stacksave", "stmatrix", "sub", "subc", "suld", "suq", "sured",
-    "sust", "szext", "tanh", "tcgen05", "tensormap", "testp", "tex", "tld4", "trap", "txq", "vote", "wgmma", "xor",
-    "vabsdiff", "vadd", "vmad", "vmax", "vmin", "vset", "vshl", "vshr", "vsub", "vabsdiff2", "vadd2", "vavrg2", "vmax2",
-    "vmin2", "vset2", "vsub2", "vabsdiff4", "vadd4", "vavrg4", "vmax4", "vmin4", "vset4", "vsub4", "brx",
+    "abs",
+    "activemask",
+    "add",
+    "addc",
+    "alloca",
+    "and",
+    "applypriority",
+    "bar",
+    "barrier",
+    "bfe",
+    "bfi",
+    "bfind",
+    "bmsk",
+    "bra",
+    "brev",
+    "brkpt",
+    "clusterlaunchcontrol",
+    "clz",
+    "cnot",
+    "copysign",
+    "cos",
+    "createpolicy",
+    "cvt",
+    "cvta",
+    "discard",
+    "div",
+    "dp2a",
+    "dp4a",
+    "elect",
+    "ex2",
+    "exit",
+    "fence",
+    "fma",
+    "fns",
+    "getctarank",
+    "griddepcontrol",
+    "isspacep",
+    "istypep",
+    "ldmatrix",
+    "lg2",
+    "lop3",
+    "mad",
+    "mad24",
+    "madc",
+    "mapa",
+    "match",
+    "max",
+    "mbarrier",
+    "membar",
+    "min",
+    "mma",
+    "mov",
+    "movmatrix",
+    "mul",
+    "mul24",
+    "nanosleep",
+    "neg",
+    "not",
+    "or",
+    "pmevent",
+    "popc",
+    "prefetch",
+    "prefetchu",
+    "prmt",
+    "rcp",
+    "redux",
+    "rem",
+    "ret",
+    "rsqrt",
+    "sad",
+    "selp",
+    "set",
+    "setmaxnreg",
+    "setp",
+    "shf",
+    "shfl",
+    "shl",
+    "shr",
+    "sin",
+    "slct",
+    "sqrt",
+    "stackrestore",
+    "stacksave",
+    "stmatrix",
+    "sub",
+    "subc",
+    "suld",
+    "suq",
+    "sured",
+    "sust",
+    "szext",
+    "tanh",
+    "tcgen05",
+    "tensormap",
+    "testp",
+    "tex",
+    "tld4",
+    "trap",
+    "txq",
+    "vote",
+    "wgmma",
+    "xor",
+    "vabsdiff",
+    "vadd",
+    "vmad",
+    "vmax",
+    "vmin",
+    "vset",
+    "vshl",
+    "vshr",
+    "vsub",
+    "vabsdiff2",
+    "vadd2",
+    "vavrg2",
+    "vmax2",
+    "vmin2",
+    "vset2",
+    "vsub2",
+    "vabsdiff4",
+    "vadd4",
+    "vavrg4",
+    "vmax4",
+    "vmin4",
+    "vset4",
+    "vsub4",
+    "brx",
 ];
 
 /// What an instruction does.
 pub(super) fn effect(opcode: &str) -> Effect {
     let mut parts = opcode.split('.');
     let base = parts.next().unwrap_or("");
-    let has = |word: &str| opcode.split('.').any(|part| part == word || part.split("::").next() == Some(word));
+    let has =
+        |word: &str| opcode.split('.').any(|part| part == word || part.split("::").next() == Some(word));
     let elsewhere = (has("shared") || has("local") || has("const") || has("param")) && !has("global");
     match base {
         "cp" if opcode.starts_with("cp.async.bulk") || opcode.starts_with("cp.reduce") => {
@@ -64,7 +181,8 @@ pub(super) fn effect(opcode: &str) -> Effect {
 
 /// Functions of the CUDA runtime that touch none of the caller's arrays.
 pub(super) fn harmless_call(name: &str) -> bool {
-    ["__assertfail", "__assert_fail", "vprintf", "printf", "malloc", "free"].contains(&name) || name.starts_with("__nv_")
+    ["__assertfail", "__assert_fail", "vprintf", "printf", "malloc", "free"].contains(&name)
+        || name.starts_with("__nv_")
 }
 
 #[cfg(test)]
@@ -78,7 +196,10 @@ mod tests {
         assert_eq!(effect("ld.param.u64"), Effect::None);
         assert_eq!(effect("st.u32"), Effect::Store);
         assert_eq!(effect("cp.async.cg.shared.global"), Effect::AsyncCopy);
-        assert_eq!(effect("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"), Effect::Lost);
+        assert_eq!(
+            effect("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"),
+            Effect::Lost
+        );
         assert_eq!(effect("cp.async.commit_group"), Effect::None);
         assert_eq!(effect("atom.shared.cas.b32"), Effect::None);
         assert_eq!(effect("red.global.add.f32"), Effect::Atomic);

@@ -74,7 +74,10 @@ pub fn lower(module: &Module, entry: &Entry) -> Model {
 /// The registers that an instruction sets.
 pub(super) fn destinations(instruction: &Instruction) -> Vec<u32> {
     let base = instruction.opcode.split('.').next().unwrap_or("");
-    let none = ["st", "red", "bra", "brx", "ret", "exit", "trap", "bar", "barrier", "membar", "fence", "cp", "prefetch", "call", "stmatrix"];
+    let none = [
+        "st", "red", "bra", "brx", "ret", "exit", "trap", "bar", "barrier", "membar", "fence", "cp",
+        "prefetch", "call", "stmatrix",
+    ];
     if none.contains(&base) || opcode_starts(instruction, "bar.sync") {
         return Vec::new();
     }
@@ -167,7 +170,8 @@ impl Lowering<'_> {
             .collect();
         let params = self.entry.params.iter().enumerate().map(|(index, param)| {
             let pointer = self.pointer_params.get(index).copied().unwrap_or(false);
-            let width = (param.array_bytes == 0 && !pointer && !param.ty.starts_with('f')).then(|| type_width(&param.ty));
+            let width = (param.array_bytes == 0 && !pointer && !param.ty.starts_with('f'))
+                .then(|| type_width(&param.ty));
             Param {
                 name: format!("param_{index}"),
                 ty: if pointer { "ptr".into() } else { param.ty.clone() },
@@ -182,7 +186,8 @@ impl Lowering<'_> {
         if !self.entry.complete {
             self.lost.push(("the text ends before the kernel does".into(), usize::MAX));
         }
-        let lost = self.lost.into_iter().map(|(what, at)| (what, origins.get(at).cloned().flatten())).collect();
+        let lost =
+            self.lost.into_iter().map(|(what, at)| (what, origins.get(at).cloned().flatten())).collect();
         Model {
             entry: self.entry.name.clone(),
             source: Source::Ptx,
@@ -215,7 +220,9 @@ impl Lowering<'_> {
                 return self.dag.opaque(format!("{VARIABLE}`{name}`"), width, Self::origin(at));
             }
             Operand::Symbol(_) => self.dag.opaque(ELSEWHERE, width, Self::origin(at)),
-            Operand::Address(..) | Operand::Vector(_) => self.dag.opaque("a memory operand", width, Self::origin(at)),
+            Operand::Address(..) | Operand::Vector(_) => {
+                self.dag.opaque("a memory operand", width, Self::origin(at))
+            }
         };
         self.resize(node, width)
     }
@@ -283,7 +290,10 @@ impl Lowering<'_> {
         let operands = &instruction.operands;
         let last = opcode.rsplit('.').next().unwrap_or("");
         let signed = last.starts_with('s');
-        let float = opcode.split('.').skip(1).any(|part| part.starts_with('f') && type_width(part).is_some() || part.starts_with("bf16"));
+        let float = opcode
+            .split('.')
+            .skip(1)
+            .any(|part| part.starts_with('f') && type_width(part).is_some() || part.starts_with("bf16"));
         if float && base != "ld" {
             return self.dag.opaque("a floating-point value", width, origin);
         }
@@ -383,9 +393,16 @@ impl Lowering<'_> {
                 let high = self.dag.make(Op::Shl, 64, &[high, bits], origin);
                 self.dag.make(Op::Or, 64, &[low, high], origin)
             }
-            (Some(Operand::Register(_)), Some(from @ (Operand::Register(_) | Operand::Integer(_) | Operand::Special(_) | Operand::Symbol(_) | Operand::Float))) => {
-                self.operand(from, width, index)
-            }
+            (
+                Some(Operand::Register(_)),
+                Some(
+                    from @ (Operand::Register(_)
+                    | Operand::Integer(_)
+                    | Operand::Special(_)
+                    | Operand::Symbol(_)
+                    | Operand::Float),
+                ),
+            ) => self.operand(from, width, index),
             _ => self.dag.opaque("a packed value", width, origin),
         }
     }
@@ -442,7 +459,8 @@ impl Lowering<'_> {
 
     fn converted(&mut self, index: usize, instruction: &Instruction, width: u8) -> NodeId {
         let origin = Self::origin(index);
-        let types: Vec<&str> = instruction.opcode.split('.').filter(|part| type_width(part).is_some()).collect();
+        let types: Vec<&str> =
+            instruction.opcode.split('.').filter(|part| type_width(part).is_some()).collect();
         let (Some(from), Some(operand)) = (types.last(), instruction.operands.get(1)) else {
             return self.dag.opaque("a conversion", width, origin);
         };

@@ -36,7 +36,8 @@ impl Lowering<'_> {
                     continue;
                 }
                 Effect::Foreign => {
-                    self.lost.push((format!("the instruction `{}` is not understood", instruction.opcode), index));
+                    self.lost
+                        .push((format!("the instruction `{}` is not understood", instruction.opcode), index));
                     continue;
                 }
             };
@@ -63,7 +64,10 @@ impl Lowering<'_> {
             let callee = names.iter().find(|n| !n.starts_with("retval")).copied().unwrap_or("a function");
             self.lost.push((format!("it calls {callee}, whose accesses are not followed"), index));
         } else {
-            self.lost.push((format!("`{}` addresses memory in a way that is not followed", instruction.opcode), index));
+            self.lost.push((
+                format!("`{}` addresses memory in a way that is not followed", instruction.opcode),
+                index,
+            ));
         }
     }
 
@@ -96,7 +100,8 @@ impl Lowering<'_> {
             let zero = self.dag.constant(0, 32);
             own.push((self.dag.compare(Pred::Ne, size, zero, Self::origin(index)), true));
         }
-        let bytes = instruction.opcode.rsplit('.').find_map(type_width).map_or(1, |bits| u32::from(bits).div_ceil(8));
+        let bytes =
+            instruction.opcode.rsplit('.').find_map(type_width).map_or(1, |bits| u32::from(bits).div_ceil(8));
         for way in ways {
             let mut facts = way.clone();
             facts.extend(&own);
@@ -141,7 +146,9 @@ impl Lowering<'_> {
         }
         let node = self.dag.node(id);
         match (node.op, node.args()) {
-            (Op::Add, &[a, b]) => self.pointer_leaf(a, depth + 1, sure).or_else(|| self.pointer_leaf(b, depth + 1, sure)),
+            (Op::Add, &[a, b]) => {
+                self.pointer_leaf(a, depth + 1, sure).or_else(|| self.pointer_leaf(b, depth + 1, sure))
+            }
             (Op::Sub, &[a, _]) => self.pointer_leaf(a, depth + 1, sure),
             (Op::Var(_), _) if node.width == 64 => match self.dag.as_var(id).map(|(_, v)| &v.kind) {
                 Some(VarKind::Arg(index)) => {
@@ -217,7 +224,11 @@ impl Lowering<'_> {
         let earlier = self.dag.make(Op::Sub, 64, &[count, one], Origin::NONE);
         let mut back: Vec<Fact> = Vec::new();
         if let Some(latch) = info.latch {
-            let exit = self.flow.blocks.get(latch).and_then(|b| b.next.iter().position(|&(to, _)| to == info.header));
+            let exit = self
+                .flow
+                .blocks
+                .get(latch)
+                .and_then(|b| b.next.iter().position(|&(to, _)| to == info.header));
             if let Some(fact) = exit.and_then(|exit| self.exit_fact(latch, exit)) {
                 let node = self.carries.resolve(&mut self.dag, fact.0);
                 let (node, truth) = self.counted(node, fact.1, trip);
@@ -231,7 +242,8 @@ impl Lowering<'_> {
         let mut out = Vec::new();
         for way in ways {
             // Where the round before the first would have passed too, one list serves all rounds.
-            let start = back.iter().map(|&(node, truth)| (replace_trip(&mut self.dag, node, trip, zero), truth));
+            let start =
+                back.iter().map(|&(node, truth)| (replace_trip(&mut self.dag, node, trip, zero), truth));
             let start: Vec<Fact> = start.collect();
             let implied = !start.is_empty() && start.iter().all(|fact| self.follows(*fact, &way));
             if implied || out.len() > 8 {

@@ -91,7 +91,11 @@ fn directive(module: &mut Module, text: &str, line: u32) {
 
 fn numbers(text: &str) -> Vec<u32> {
     let end = text.find("//").unwrap_or(text.len());
-    text.get(..end).unwrap_or("").split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect()
+    text.get(..end)
+        .unwrap_or("")
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|n| n.parse().ok())
+        .collect()
 }
 
 /// entry = [ ".visible" ] ".entry" name "(" parameters ")" directives "{" body "}"
@@ -215,7 +219,8 @@ fn word(input: &str) -> IResult<&str, &str> {
 
 /// integer = [ "-" ] ( "0x" hex | digits ) [ "U" ]
 fn integer(input: &str) -> IResult<&str, i128> {
-    let hex = map_opt(preceded(alt((tag("0x"), tag("0X"))), hex_digit1), |d| i128::from_str_radix(d, 16).ok());
+    let hex =
+        map_opt(preceded(alt((tag("0x"), tag("0X"))), hex_digit1), |d| i128::from_str_radix(d, 16).ok());
     let decimal = map_opt(digit1, |d: &str| d.parse::<i128>().ok());
     let (rest, (sign, value, _)) = (opt(char('-')), alt((hex, decimal)), opt(char('U'))).parse(input)?;
     Ok((rest, if sign.is_some() { -value } else { value }))
@@ -236,8 +241,18 @@ struct Registers<'r> {
 impl Registers<'_> {
     fn operand(&mut self, name: &str) -> Operand {
         const SPECIAL: [&str; 12] = [
-            "%tid", "%ntid", "%ctaid", "%nctaid", "%laneid", "%warpid", "%nwarpid", "%smid", "%clock", "%lanemask",
-            "%cluster", "%envreg",
+            "%tid",
+            "%ntid",
+            "%ctaid",
+            "%nctaid",
+            "%laneid",
+            "%warpid",
+            "%nwarpid",
+            "%smid",
+            "%clock",
+            "%lanemask",
+            "%cluster",
+            "%envreg",
         ];
         if SPECIAL.iter().any(|special| name.starts_with(special)) {
             return Operand::Special(name.to_owned());
@@ -276,7 +291,9 @@ fn raw(input: &str, depth: usize) -> IResult<&str, Raw<'_>> {
     ws(alt((
         map(float, |_| Raw::Float),
         map(integer, Raw::Integer),
-        map(delimited(char('['), inner, char(']')), |(base, offset, _)| Raw::Address(base, offset.unwrap_or(0))),
+        map(delimited(char('['), inner, char(']')), |(base, offset, _)| {
+            Raw::Address(base, offset.unwrap_or(0))
+        }),
         map(delimited(char('['), ws(integer), char(']')), |at| Raw::Address("", at)),
         map(delimited(char('{'), ws(list), char('}')), Raw::Vector),
         map(delimited(char('('), ws(list), char(')')), Raw::Vector),
@@ -295,7 +312,9 @@ fn number_registers(raw: &Raw<'_>, registers: &mut Registers<'_>) -> Operand {
             let base = if base.is_empty() { Operand::Integer(0) } else { registers.operand(base) };
             Operand::Address(Box::new(base), *offset)
         }
-        Raw::Vector(list) => Operand::Vector(list.iter().map(|item| number_registers(item, registers)).collect()),
+        Raw::Vector(list) => {
+            Operand::Vector(list.iter().map(|item| number_registers(item, registers)).collect())
+        }
     }
 }
 
@@ -322,7 +341,8 @@ fn instruction(text: &str, entry: &mut Entry, known: &mut HashMap<String, u32>) 
     }
     // A call's operands say nothing about values here.
     if opcode.starts_with("call") {
-        let name = tail.split(|c: char| matches!(c, ',' | '(' | ')') || c.is_whitespace()).filter(|w| !w.is_empty());
+        let name =
+            tail.split(|c: char| matches!(c, ',' | '(' | ')') || c.is_whitespace()).filter(|w| !w.is_empty());
         let operands = name.map(|w| Operand::Symbol(w.to_owned())).collect();
         return Some(Instruction { opcode: opcode.to_owned(), guard, operands, ..Instruction::default() });
     }
@@ -344,12 +364,17 @@ mod tests {
     fn a_small_entry() {
         let module = parse(SMALL);
         let entry = &module.entries[0];
-        assert_eq!((module.target.as_deref(), entry.name.as_str(), entry.block), (Some("sm_90a"), "k", [128, 2, 1]));
+        assert_eq!(
+            (module.target.as_deref(), entry.name.as_str(), entry.block),
+            (Some("sm_90a"), "k", [128, 2, 1])
+        );
         assert_eq!((entry.params[0].is_pointer, entry.params[1].array_bytes), (true, 24));
         assert_eq!(entry.instructions.len(), 3);
         let store = &entry.instructions[1];
         assert_eq!(store.guard.map(|(_, negated)| negated), Some(true));
-        assert!(matches!(&store.operands[0], Operand::Address(base, 4) if matches!(**base, Operand::Register(_))));
+        assert!(
+            matches!(&store.operands[0], Operand::Address(base, 4) if matches!(**base, Operand::Register(_)))
+        );
         assert_eq!(module.location(entry, store).unwrap().to_string(), "x.py:7");
         assert!(entry.complete && module.complaints.is_empty());
     }

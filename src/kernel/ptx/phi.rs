@@ -62,11 +62,14 @@ impl Lowering<'_> {
         if left.is_empty() {
             return node;
         }
-        let carried = self.dag.slice(&[node]).into_iter().any(|id| match self.dag.as_var(id).map(|(_, v)| &v.kind) {
-            Some(VarKind::Carried(key)) => self.carried_by.get(key).is_some_and(|header| left.contains(header)),
-            Some(VarKind::Trip(header)) => left.contains(&(*header as usize)),
-            _ => false,
-        });
+        let carried =
+            self.dag.slice(&[node]).into_iter().any(|id| match self.dag.as_var(id).map(|(_, v)| &v.kind) {
+                Some(VarKind::Carried(key)) => {
+                    self.carried_by.get(key).is_some_and(|header| left.contains(header))
+                }
+                Some(VarKind::Trip(header)) => left.contains(&(*header as usize)),
+                _ => false,
+            });
         if !carried {
             return node;
         }
@@ -140,7 +143,14 @@ impl Lowering<'_> {
     }
 
     /// Two ways into a block from one branch: the branch's predicate tells them apart.
-    fn chosen(&mut self, block: usize, before: &[(usize, usize)], a: NodeId, b: NodeId, width: u8) -> Option<NodeId> {
+    fn chosen(
+        &mut self,
+        block: usize,
+        before: &[(usize, usize)],
+        a: NodeId,
+        b: NodeId,
+        width: u8,
+    ) -> Option<NodeId> {
         let fork = *self.flow.dominator.get(block)?;
         let exits = self.flow.blocks.get(fork)?.next.clone();
         let [(first, Some((predicate, truth))), (second, Some(_))] = *exits.as_slice() else { return None };
@@ -176,11 +186,18 @@ impl Lowering<'_> {
             .flow
             .blocks
             .get(block)
-            .map(|b| b.before.iter().map(|&(from, _)| from).filter(|from| info.blocks.binary_search(from).is_err()).collect())
+            .map(|b| {
+                b.before
+                    .iter()
+                    .map(|&(from, _)| from)
+                    .filter(|from| info.blocks.binary_search(from).is_err())
+                    .collect()
+            })
             .unwrap_or_default();
         // Set nowhere in the loop: the same as before it.
         let set_inside = self.defs.get(register as usize).is_some_and(|defs| {
-            defs.iter().any(|&def| self.flow.block_of.get(def).is_some_and(|b| info.blocks.binary_search(b).is_ok()))
+            defs.iter()
+                .any(|&def| self.flow.block_of.get(def).is_some_and(|b| info.blocks.binary_search(b).is_ok()))
         });
         let entry = match *outside.as_slice() {
             [from] => from,

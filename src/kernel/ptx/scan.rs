@@ -45,7 +45,9 @@ impl<'t> Scanner<'t> {
 
     fn advance(&mut self, bytes: usize) -> &'t str {
         let (taken, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
-        self.line = self.line.saturating_add(u32::try_from(memchr::memchr_iter(b'\n', taken.as_bytes()).count()).unwrap_or(0));
+        self.line = self
+            .line
+            .saturating_add(u32::try_from(memchr::memchr_iter(b'\n', taken.as_bytes()).count()).unwrap_or(0));
         self.rest = rest;
         taken
     }
@@ -82,7 +84,8 @@ impl<'t> Iterator for Scanner<'t> {
             return Some((Statement::Text(text.trim_end_matches(';')), line));
         }
         // A label is a word with a colon right after it.
-        let word: IResult<&str, &str> = take_while(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '%')).parse(self.rest);
+        let word: IResult<&str, &str> =
+            take_while(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '%')).parse(self.rest);
         if let Ok((tail, word)) = word
             && !word.is_empty()
             && tail.trim_start_matches([' ', '\t']).starts_with(':')
@@ -107,13 +110,15 @@ impl<'t> Iterator for Scanner<'t> {
                     return Some((Statement::Text(text), line));
                 }
                 // `{%r1, %r2}` and `= {1, 2}` are operands, a brace after anything else opens a block.
-                Some(b'{') if operand_brace(self.rest, at) => match memchr::memchr(b'}', self.rest.as_bytes().get(at..).unwrap_or(&[])) {
-                    Some(close) => from = at + close + 1,
-                    None => {
-                        let text = self.advance(self.rest.len());
-                        return Some((Statement::Text(text), line));
+                Some(b'{') if operand_brace(self.rest, at) => {
+                    match memchr::memchr(b'}', self.rest.as_bytes().get(at..).unwrap_or(&[])) {
+                        Some(close) => from = at + close + 1,
+                        None => {
+                            let text = self.advance(self.rest.len());
+                            return Some((Statement::Text(text), line));
+                        }
                     }
-                },
+                }
                 Some(b'{') => {
                     let text = self.advance(at);
                     self.advance(1);
@@ -131,7 +136,9 @@ impl<'t> Iterator for Scanner<'t> {
 /// Whether a brace starts a list: something of an instruction or an initialiser stands before it, no header.
 fn operand_brace(text: &str, at: usize) -> bool {
     let before = text.get(..at).unwrap_or("").trim_end();
-    !before.is_empty() && !before.starts_with(".section") && (before.ends_with([',', '=', '(']) || is_instruction(before))
+    !before.is_empty()
+        && !before.starts_with(".section")
+        && (before.ends_with([',', '=', '(']) || is_instruction(before))
 }
 
 fn is_instruction(before: &str) -> bool {

@@ -43,7 +43,10 @@ impl Dag {
         };
         match node.op {
             Op::Const(value) => value.to_string(),
-            Op::Var(var) => self.vars.get(var.index()).map_or_else(String::new, |var| variable(&var.kind, self.cuda_words)),
+            Op::Var(var) => self
+                .vars
+                .get(var.index())
+                .map_or_else(String::new, |var| variable(&var.kind, self.cuda_words)),
             // Looked through, so that a widened sum keeps its outermost look.
             Op::Sext | Op::Zext | Op::Trunc => {
                 node.args().first().map_or_else(String::new, |&a| self.write(a, arg, depth, outermost))
