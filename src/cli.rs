@@ -5,6 +5,7 @@
 
 mod analyze;
 mod arguments;
+pub mod kernel;
 mod open;
 mod output;
 mod schema;
@@ -35,6 +36,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             let args = args.for_terminal(std::env::var_os("TERM").as_deref());
             shapes::run(&args, &mut anstream::stdout()).map(|()| 0)
         }
+        Some(Command::Kernel(args)) => kernel::run(&args, &mut anstream::stdout()),
         Some(Command::Schema(args)) => schema::run(&args),
         Some(Command::Completions { shell }) => output::completions(shell),
         Some(Command::Man) => output::man(),

@@ -16,6 +16,7 @@ pub mod check;
 pub mod device;
 pub mod interval;
 pub mod launch;
+pub mod lint;
 pub mod location;
 pub mod model;
 pub mod names;

@@ -5,6 +5,8 @@
 
 pub mod build;
 mod fields;
+pub mod kernel;
+pub mod kernel_text;
 pub mod markdown;
 pub mod model;
 pub mod model_extents;

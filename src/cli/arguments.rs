@@ -48,6 +48,8 @@ pub enum Command {
     Analyze(AnalyzeArgs),
     /// Print the overflow arithmetic of shapes.
     Shapes(super::shapes::ShapesArgs),
+    /// Check a compiled kernel for indices that wrap, without a GPU.
+    Kernel(super::kernel::KernelArgs),
     /// Print a JSON Schema of what the tool prints.
     Schema(SchemaArgs),
     /// Print a completion script.
@@ -112,4 +114,6 @@ pub enum SchemaName {
     Report,
     /// `shapes --format json`
     Shapes,
+    /// `kernel --format json`
+    Kernel,
 }

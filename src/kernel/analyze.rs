@@ -136,6 +136,8 @@ pub struct Finding {
     pub sweep: Option<Sweep>,
     /// A sentence for people.
     pub detail: String,
+    /// What to write instead.
+    pub remedy: Option<String>,
     /// Accesses that it concerns, as indices.
     pub accesses: Vec<usize>,
 }
@@ -434,6 +436,7 @@ fn overflow(
         witness: Some(witness(model, wrap)),
         sweep: None,
         detail,
+        remedy: Some("widen before multiplying: row.to(tl.int64) * stride, (long long)row * stride".into()),
         accesses: vec![index],
     }
 }

@@ -158,6 +158,18 @@ impl Expr {
     }
 }
 
+impl Expr {
+    /// The names in it.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        match self {
+            Self::Number(_) => Vec::new(),
+            Self::Name(name) => vec![name],
+            Self::Apply(_, a, b) => [a.names(), b.names()].concat(),
+        }
+    }
+}
+
 impl std::fmt::Display for Expr {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

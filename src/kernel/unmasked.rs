@@ -67,6 +67,7 @@ pub(super) fn find(kernel: &Kernel, bindings: &Bindings) -> Vec<(Finding, Option
                 witness: None,
                 sweep: None,
                 detail,
+                remedy: Some(format!("mask = offs < {name}, given to the load and the store")),
                 accesses: vec![index],
             },
             assumed,
