@@ -170,7 +170,7 @@ fn a_paste_without_brackets_is_taken_when_it_falls_silent() {
     ui.press("'ne' space '1'");
     ui.send(Msg::Tick);
     assert!(ui.model.incident.is_none(), "more may come");
-    (0..20).for_each(|_| ui.send(Msg::Tick));
+    (0..50).for_each(|_| ui.send(Msg::Tick));
     let incident = ui.model.incident.as_ref().unwrap();
     assert!(matches!(&incident.origin, Origin::Pasted(text) if text.ends_with("line 1")));
 }
