@@ -50,7 +50,10 @@ fn a_claim_leads_to_its_line_and_back() {
     ui.press("j enter");
     let incident = ui.model.incident.as_ref().unwrap();
     assert_eq!(incident.pane, Pane::Log);
-    assert_eq!(incident.lines().text(incident.log.cursor), b"[rank1]: Traceback (most recent call last):");
+    assert_eq!(
+        incident.lines().text(incident.log.cursor),
+        b"[rank1]:   File \"/home/user/train.py\", line 60, in forward"
+    );
     ui.press("esc");
     let incident = ui.model.incident.as_ref().unwrap();
     assert_eq!((incident.pane, incident.row_of(Pane::Verdict)), (Pane::Verdict, 1));
