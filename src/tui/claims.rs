@@ -53,6 +53,8 @@ pub struct Claim {
     pub evidence: Vec<String>,
     /// A source line that it names.
     pub place: Option<(String, u32)>,
+    /// The line of the log that says it, where that isn't the first line of its evidence; counted from 1.
+    pub log_line: Option<u64>,
 }
 
 impl Claim {
@@ -65,6 +67,7 @@ impl Claim {
             certainty: None,
             evidence: Vec::new(),
             place: None,
+            log_line: None,
         }
     }
 
@@ -124,8 +127,10 @@ fn noticed(at: &ObservedAt) -> Claim {
     if let Some(function) = &at.function {
         text.push_str(&format!(" in {function}"));
     }
-    if let Some(call) = &at.call {
-        text.push_str(&format!(", at {call}(…)"));
+    match (&at.call_text, &at.call) {
+        (Some(call), _) => text.push_str(&format!(", at {call}")),
+        (None, Some(call)) => text.push_str(&format!(", at {call}(…)")),
+        (None, None) => {}
     }
     text.push_str(match at.is_sync_point {
         Some(true) => ": a sync point, where the error came out, not the fault",
@@ -135,6 +140,7 @@ fn noticed(at: &ObservedAt) -> Claim {
     let mut claim =
         Claim::new(Subject::Noticed, "noticed", in_rank(at.rank, &text)).with_evidence(&at.evidence);
     claim.place = at.file.clone().zip(at.line);
+    claim.log_line = at.log_line;
     claim
 }
 
@@ -336,10 +342,15 @@ fn in_rank(rank: Option<u32>, text: &str) -> String {
     }
 }
 
-/// `e4 run.log:16` of a piece of evidence.
-pub fn reference(report: &Report, id: &str) -> Option<String> {
+/// `e4 run.log:16` of a piece of evidence; `log_line` takes the place of its first line.
+pub fn reference(report: &Report, id: &str, log_line: Option<u64>) -> Option<String> {
     let evidence = report.evidence.iter().find(|evidence| evidence.id == id)?;
-    Some(format!("{id} {}", position(report, evidence)))
+    let mut position = position(report, evidence);
+    if let (From::Span { .. }, Some(line), Some(colon)) = (&evidence.from, log_line, position.rfind(':')) {
+        position.truncate(colon);
+        position.push_str(&format!(":{line}"));
+    }
+    Some(format!("{id} {position}"))
 }
 
 /// `run.log:16` of a piece of evidence.

@@ -80,6 +80,12 @@ impl Keymap {
         within(scope).or_else(|| within(Scope::Everywhere))
     }
 
+    /// Whether a key with Alt is bound as such.
+    pub fn has_alt(&self, key: KeyEvent) -> bool {
+        let chord = Chord::of(key);
+        self.bindings.iter().any(|(_, bound, _)| *bound == chord)
+    }
+
     /// The keys of an action, as the help shows them.
     pub fn keys(&self, action: Action) -> String {
         let names: Vec<String> = self

@@ -6,10 +6,12 @@ mod effects;
 mod events;
 mod settings;
 
+use std::io;
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, select};
+use crossterm::event::Event;
 use ratatui::layout::Rect;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -22,6 +24,7 @@ use super::theme::Theme;
 use super::update;
 use super::view;
 use super::work::Work;
+use events::Keyboard;
 use settings::Settings;
 
 /// What to open, and how.
@@ -37,10 +40,10 @@ pub struct TuiOptions {
     pub no_mouse: bool,
 }
 
-/// While something moves: how long a worker's answer may wait.
-const BUSY: Duration = Duration::from_millis(15);
-/// Else: how long a signal may wait.
+/// How long a signal may wait while nothing moves.
 const IDLE: Duration = Duration::from_millis(200);
+/// Most answers taken in before the next frame.
+const ANSWERS: usize = 256;
 /// Time between two frames that only show that time passes.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -50,13 +53,14 @@ const TICK: Duration = Duration::from_millis(100);
 /// The terminal can't be taken or written.
 pub fn run(options: TuiOptions) -> Result<u8> {
     let settings = Settings::read(&options);
-    let broken = |error: std::io::Error| {
+    let broken = |error: io::Error| {
         Error::new(ErrorKind::Output, "the terminal could not be used")
             .hint("warpfault analyze prints the report without a terminal")
             .because(error)
     };
     terminal::listen().map_err(broken)?;
     let mut screen = Screen::take(settings.mouse).map_err(broken)?;
+    let keyboard = Keyboard::listen().map_err(broken)?;
     let (width, height) = screen.size().map_err(broken)?;
     let theme = Theme::choose(&settings.surroundings);
     let mut model = Model::new(Rect::new(0, 0, width, height), theme, settings.keymap.clone());
@@ -65,9 +69,8 @@ pub fn run(options: TuiOptions) -> Result<u8> {
     if let Some(fault) = settings.faults.first() {
         model.say(crate::text::escape(fault).to_string());
     }
-    let begun = Instant::now();
     let ended = std::panic::catch_unwind(AssertUnwindSafe(|| {
-        let mut ui = Ui::new(&mut screen, &mut model, &settings, begun);
+        let mut ui = Ui::new(&mut screen, &keyboard, &mut model, &settings);
         ui.open(options.inputs, options.follow);
         ui.run()
     }));
@@ -105,6 +108,7 @@ fn keep(model: &Model, settings: &Settings) -> Option<std::path::PathBuf> {
 
 struct Ui<'a> {
     screen: &'a mut Screen,
+    keyboard: &'a Keyboard,
     model: &'a mut Model,
     settings: &'a Settings,
     begun: Instant,
@@ -114,10 +118,15 @@ struct Ui<'a> {
 }
 
 impl<'a> Ui<'a> {
-    fn new(screen: &'a mut Screen, model: &'a mut Model, settings: &'a Settings, begun: Instant) -> Self {
+    fn new(
+        screen: &'a mut Screen,
+        keyboard: &'a Keyboard,
+        model: &'a mut Model,
+        settings: &'a Settings,
+    ) -> Self {
         let (sender, answers) = crossbeam_channel::unbounded();
         let work = Work::new(sender);
-        Self { screen, model, settings, begun, work, answers, ended: false }
+        Self { screen, keyboard, model, settings, begun: Instant::now(), work, answers, ended: false }
     }
 
     fn open(&mut self, inputs: Vec<InputSpec>, follow: bool) {
@@ -134,7 +143,7 @@ impl<'a> Ui<'a> {
     }
 
     /// Runs until the UI is left; a signal that ended it comes back.
-    fn run(&mut self) -> std::io::Result<Option<i32>> {
+    fn run(&mut self) -> io::Result<Option<i32>> {
         let mut ticked = Instant::now();
         let mut changed = true;
         loop {
@@ -146,15 +155,7 @@ impl<'a> Ui<'a> {
                 self.screen.draw(|frame| view::draw(model, frame))?;
             }
             changed = self.react_to_stops()?;
-            let busy = self.model.is_busy() || !self.answers.is_empty();
-            for msg in events::wait(if busy { BUSY } else { IDLE }, self.model.incident.is_none())? {
-                self.take(msg)?;
-                changed = true;
-            }
-            while let Ok(msg) = self.answers.try_recv() {
-                self.take(msg)?;
-                changed = true;
-            }
+            changed |= self.wait_and_take(if self.model.is_busy() { TICK } else { IDLE })?;
             if self.model.is_busy() && ticked.elapsed() >= TICK {
                 ticked = Instant::now();
                 self.take(Msg::Tick)?;
@@ -166,7 +167,44 @@ impl<'a> Ui<'a> {
         }
     }
 
-    fn react_to_stops(&mut self) -> std::io::Result<bool> {
+    /// Waits for keys or answers, and takes in all that are there: one frame shows them together. Keys come first, so that
+    /// no flood of answers delays them.
+    fn wait_and_take(&mut self, time: Duration) -> io::Result<bool> {
+        let mut changed = false;
+        let gone = || io::Error::other("the keyboard can't be read any more");
+        select! {
+            recv(self.keyboard.events) -> batch => {
+                self.take_events(batch.map_err(|_| gone())?)?;
+                changed = true;
+            }
+            recv(self.answers) -> msg => {
+                if let Ok(msg) = msg {
+                    self.take(msg)?;
+                    changed = true;
+                }
+            }
+            default(time) => {}
+        }
+        for _ in 0..ANSWERS {
+            if let Ok(batch) = self.keyboard.events.try_recv() {
+                self.take_events(batch)?;
+            } else if let Ok(msg) = self.answers.try_recv() {
+                self.take(msg)?;
+            } else {
+                break;
+            }
+        }
+        Ok(changed)
+    }
+
+    fn take_events(&mut self, batch: Vec<Event>) -> io::Result<()> {
+        for msg in events::messages(batch, self.model.incident.is_none()) {
+            self.take(msg)?;
+        }
+        Ok(())
+    }
+
+    fn react_to_stops(&mut self) -> io::Result<bool> {
         let (stop, continued) = terminal::stops();
         if stop {
             self.screen.suspend()?;
@@ -179,12 +217,12 @@ impl<'a> Ui<'a> {
     }
 
     /// The terminal may have changed its size while it wasn't ours.
-    fn take_size(&mut self) -> std::io::Result<()> {
+    fn take_size(&mut self) -> io::Result<()> {
         let (width, height) = self.screen.size()?;
         self.take(Msg::Resize(width, height))
     }
 
-    fn take(&mut self, msg: Msg) -> std::io::Result<()> {
+    fn take(&mut self, msg: Msg) -> io::Result<()> {
         let commands = update::update(self.model, msg, self.begun.elapsed());
         for command in commands {
             effects::carry_out(self, command)?;

@@ -14,6 +14,7 @@ use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_ra
 use crossterm::{cursor, execute};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 
@@ -61,7 +62,9 @@ impl Screen {
     /// # Errors
     /// The terminal's.
     pub fn forget(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        // Not `clear`, which asks the terminal where its cursor is and fails where no answer comes.
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::new(0, 0, size.width, size.height))
     }
 
     /// Size in columns and rows.
@@ -99,7 +102,7 @@ impl Screen {
     /// The terminal's.
     pub fn again(&mut self) -> io::Result<()> {
         take(self.mouse)?;
-        self.terminal.clear()
+        self.forget()
     }
 
     /// Stops the program until it is continued.

@@ -16,7 +16,7 @@ pub use open::open;
 
 use std::time::Duration;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::layout::Rect;
 
 use super::keymap::{Action, Scope};
@@ -77,6 +77,13 @@ pub fn update(model: &mut Model, msg: Msg, now: Duration) -> Vec<Cmd> {
 }
 
 fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Cmd> {
+    // Esc and the key after it look like Alt where they arrive together.
+    if key.modifiers.contains(KeyModifiers::ALT) && !model.keymap.has_alt(key) {
+        let mut commands = on_key(model, KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
+        let plain = KeyEvent { modifiers: key.modifiers - KeyModifiers::ALT, ..key };
+        commands.extend(on_key(model, plain));
+        return commands;
+    }
     model.status = None;
     match model.overlay.take() {
         Some(Overlay::Prompt(typed)) => return prompt::on_key(model, typed, key),
@@ -125,7 +132,7 @@ fn on_leave_key(model: &mut Model, key: KeyEvent) -> Vec<Cmd> {
         KeyCode::Char('s') if unsaved => open::save_and_leave(model),
         KeyCode::Char('q' | 'y' | 'Q') => vec![Cmd::Quit],
         KeyCode::Enter if !unsaved => vec![Cmd::Quit],
-        KeyCode::Char('c') if key.modifiers.contains(crossterm::event::KeyModifiers::CONTROL) => {
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
             vec![Cmd::Quit]
         }
         _ => Vec::new(),

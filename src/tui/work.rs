@@ -182,11 +182,12 @@ fn spawn(job: impl FnOnce() + Send + 'static, on_panic: impl FnOnce(String) + Se
 }
 
 fn analyse(generation: u64, specs: &[InputSpec], follow: bool, wanted: &Wanted, sender: &Sender<Msg>) {
+    // Before the first reading: what is written meanwhile is read once more instead of never.
+    let mut followers: Vec<Follower> = specs.iter().filter_map(follower).collect();
     let begun = Instant::now();
     if !once(generation, specs, wanted, sender) || !follow {
         return;
     }
-    let mut followers: Vec<Follower> = specs.iter().filter_map(follower).collect();
     // Reading takes longer as the file grows; it never takes more than a quarter of the time.
     let mut took = begun.elapsed();
     while !wanted.is_withdrawn() {

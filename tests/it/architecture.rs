@@ -7,7 +7,7 @@ use std::path::Path;
 /// The rooms from the ground up.
 const ROOMS: &[&str] = &[
     "error", "arith", "text", "tables", "image", "source", "read", "kernel", "case", "launch", "verdict",
-    "playbook", "probe", "repro", "report", "session", "store", "effect", "cli", "tui",
+    "playbook", "probe", "repro", "report", "session", "store", "effect", "tui", "cli",
 ];
 
 fn level(room: &str) -> Option<usize> {

@@ -4,3 +4,4 @@ mod architecture;
 mod samples;
 mod schema;
 mod source;
+mod tui;

@@ -118,7 +118,8 @@ fn edit(ui: &mut Ui<'_>, choices: Vec<(PathBuf, Option<u64>)>) -> io::Result<()>
     if let Ok(tty) = OpenOptions::new().read(true).open("/dev/tty") {
         command.stdin(Stdio::from(tty));
     }
-    let status = ui.screen.without(|| command.status())?;
+    let keyboard = ui.keyboard;
+    let status = keyboard.without(|| ui.screen.without(|| command.status()))?;
     ui.take_size()?;
     match status {
         Ok(_) => Ok(()),

@@ -151,6 +151,8 @@ fn verdict() -> Verdict {
             line: Some(60),
             function: Some("forward".to_owned()),
             call: Some("to".to_owned()),
+            call_text: Some(".to(device=\"cpu\")".to_owned()),
+            log_line: Some(5),
             is_sync_point: Some(true),
             evidence: ids(&["e3"]),
         }),

@@ -6,11 +6,15 @@ use crate::report::Report;
 use crate::report::model::From;
 use crate::tui::claims;
 use crate::tui::layout;
+use crate::tui::log::lines::Lines;
 use crate::tui::model::{Incident, Model, Pane, Place};
 use crate::tui::view;
 
 use super::action::focus;
 use super::scroll;
+
+/// Lines of the longest traceback that is stepped through.
+const FRAME_LINES: isize = 100_000;
 
 /// Opens what is under the cursor: of a claim, the line behind it; of a line in the log, the evidence that it is.
 pub fn open(model: &mut Model) {
@@ -24,7 +28,7 @@ pub fn open(model: &mut Model) {
         return;
     }
     let from = Place { pane: incident.pane, row: incident.row() };
-    match ids.iter().find_map(|id| target(incident.report()?, id)) {
+    match place_in_focus(incident) {
         Some((source, at)) => {
             go(model, source, at);
             if let Some(incident) = model.incident.as_mut() {
@@ -53,6 +57,29 @@ pub fn ids_in_focus(incident: &Incident, pane: Pane) -> Vec<String> {
             _ => Vec::new(),
         },
         Pane::Log => Vec::new(),
+    }
+}
+
+/// Input and byte of what is behind the row under the cursor.
+fn place_in_focus(incident: &Incident) -> Option<(usize, usize)> {
+    let report = incident.report()?;
+    let ids = ids_in_focus(incident, incident.pane);
+    let (source, at) = ids.iter().find_map(|id| target(report, id))?;
+    let log_line = (incident.pane == Pane::Verdict)
+        .then(|| claims::claims(report).get(incident.row()).and_then(|claim| claim.log_line))
+        .flatten();
+    let first = ids.first().and_then(|id| first_line(report, id));
+    // A frame of a long traceback: so many lines below its head.
+    let below = log_line.zip(first).and_then(|(line, first)| isize::try_from(line.checked_sub(first)?).ok());
+    let bytes = incident.sources.get(source).map(|source| &*source.bytes).unwrap_or_default();
+    let lines = Lines::new(bytes, None);
+    Some((source, lines.step(lines.at_or_before(at), below.unwrap_or(0).min(FRAME_LINES))))
+}
+
+fn first_line(report: &Report, id: &str) -> Option<u64> {
+    match report.evidence.iter().find(|evidence| evidence.id == id)?.from {
+        From::Span { line, .. } => Some(line),
+        _ => None,
     }
 }
 
@@ -101,8 +128,7 @@ pub fn preview(model: &mut Model) {
     if incident.pane == Pane::Log || !layout::is_wide(model.size, incident) || !incident.log.filter.is_off() {
         return;
     }
-    let ids = ids_in_focus(incident, incident.pane);
-    if let Some((source, at)) = ids.iter().find_map(|id| target(incident.report()?, id)) {
+    if let Some((source, at)) = place_in_focus(incident) {
         go(model, source, at);
     }
 }

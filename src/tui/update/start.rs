@@ -13,7 +13,7 @@ use crate::tui::msg::Cmd;
 use super::{action, open};
 
 /// After so much silence a paste without brackets has ended.
-const PASTE_ENDS: Duration = Duration::from_millis(150);
+const PASTE_ENDS: Duration = Duration::from_millis(400);
 
 /// A burst of keys that no hand types: a paste on a terminal that doesn't bracket pastes.
 pub fn typed(model: &mut Model, text: &str) -> Vec<Cmd> {

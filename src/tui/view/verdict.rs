@@ -124,7 +124,7 @@ fn item(model: &Model, report: &Report, claim: &Claim, row: usize, here: bool, w
         );
         attach(&mut body, word, width.saturating_sub(indent));
     }
-    if let Some(references) = references(report, &claim.evidence) {
+    if let Some(references) = references(report, &claim.evidence, claim.log_line) {
         attach(&mut body, Span::styled(references, theme.style(Role::Link)), width.saturating_sub(indent));
     }
     if let Some(command) = &claim.command {
@@ -167,8 +167,9 @@ fn attach(body: &mut Vec<Vec<Span<'static>>>, span: Span<'static>, width: usize)
 }
 
 /// `[e4 run.log:16, …]`: the first two, and how many more.
-fn references(report: &Report, ids: &[String]) -> Option<String> {
-    let shown: Vec<String> = ids.iter().filter_map(|id| claims::reference(report, id)).take(2).collect();
+fn references(report: &Report, ids: &[String], mut log_line: Option<u64>) -> Option<String> {
+    let shown: Vec<String> =
+        ids.iter().filter_map(|id| claims::reference(report, id, log_line.take())).take(2).collect();
     if shown.is_empty() {
         return None;
     }
