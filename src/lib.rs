@@ -23,6 +23,8 @@ pub mod playbook;
 pub mod report;
 pub mod session;
 
+pub mod effect;
+
 pub mod tui;
 
 pub mod cli;

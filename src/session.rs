@@ -3,8 +3,17 @@
 //! In: [`Input`]s, one at a time. Out: the state after each, and [`Effect`]s for whoever can act. It does no I/O, asks no
 //! clock and reads no environment; both front ends drive it, so both reach the same report (law 10).
 
-use crate::case::{Case, InputMeta};
+#[cfg(test)]
+mod walk_tests;
+mod walking;
+
+use std::sync::Arc;
+
 use rayon::prelude::*;
+
+use crate::case::{Case, InputMeta};
+use crate::playbook::chain::{self, Chain};
+use crate::playbook::{Library, Record, StepKind, Walk};
 
 use crate::read::event::{Data, Event};
 use crate::read::{self, Artifact, InputReading};
@@ -12,11 +21,16 @@ use crate::report::{self, Report};
 use crate::source::{self, InputKind};
 use crate::verdict::{self, Verdict};
 
+use walking::Walking;
+pub use walking::{Approved, Edited, Proposal, WalkInput};
+
 /// What can happen to an incident.
 #[derive(Debug)]
 pub enum Input {
     /// Inputs were loaded.
     Loaded(source::Loaded),
+    /// The engineer does something in the walk through a playbook.
+    Walk(WalkInput),
 }
 
 /// What the engine wants done.
@@ -24,6 +38,16 @@ pub enum Input {
 pub enum Effect {
     /// Verdict and report changed: show them.
     Show,
+    /// The incident changed: save it.
+    Save,
+    /// Show this command whole, with its cost, and ask for a yes or a no.
+    Confirm(Box<Proposal>),
+    /// Run this command: it got its yes.
+    Run(Box<Approved>),
+    /// End the running command and everything that it started.
+    EndRun,
+    /// Tell the person why nothing was done.
+    Refuse(String),
 }
 
 /// An incident being worked on.
@@ -33,6 +57,7 @@ pub struct Session {
     inputs: Vec<source::Input>,
     verdict: Verdict,
     report: Report,
+    walking: Walking,
 }
 
 impl Default for Session {
@@ -42,23 +67,74 @@ impl Default for Session {
 }
 
 impl Session {
-    /// An empty incident.
+    /// An empty incident, with the shipped playbooks.
     #[must_use]
     pub fn new() -> Self {
+        Self::with_library(Library::shipped())
+    }
+
+    /// An empty incident with these playbooks.
+    #[must_use]
+    pub fn with_library(library: Arc<Library>) -> Self {
         let case = Case::default();
         let verdict = verdict::judge(&case);
         let report = report::build(&case, &verdict);
-        Self { case, inputs: Vec::new(), verdict, report }
+        Self { case, inputs: Vec::new(), verdict, report, walking: Walking::new(library) }
     }
 
     /// Takes one input and says what to do.
     pub fn apply(&mut self, input: Input) -> Vec<Effect> {
-        match input {
-            Input::Loaded(loaded) => self.take_loaded(loaded),
+        let tells_more = !matches!(
+            &input,
+            Input::Walk(walk) if !matches!(
+                walk,
+                WalkInput::Ended { .. } | WalkInput::Feed { .. } | WalkInput::Restore(_)
+            )
+        );
+        let mut effects = match input {
+            Input::Loaded(loaded) => {
+                self.take_loaded(loaded);
+                vec![Effect::Save]
+            }
+            Input::Walk(input) => self.walk_input(input),
+        };
+        if tells_more {
+            self.verdict = verdict::judge(&self.case);
+            self.report = report::build(&self.case, &self.verdict);
         }
-        self.verdict = verdict::judge(&self.case);
-        self.report = report::build(&self.case, &self.verdict);
-        vec![Effect::Show]
+        self.rebuild_walk();
+        effects.insert(0, Effect::Show);
+        effects
+    }
+
+    /// The walk through the playbook that serves the verdict best, or the one that was opened.
+    #[must_use]
+    pub fn walk(&self) -> &Walk {
+        &self.walking.walk
+    }
+
+    /// What happened in the walk, for the store.
+    #[must_use]
+    pub fn record(&self) -> &Record {
+        &self.walking.record
+    }
+
+    /// The playbooks.
+    #[must_use]
+    pub fn library(&self) -> &Library {
+        &self.walking.library
+    }
+
+    /// Says which kinds of step this build can't carry out.
+    pub fn set_unavailable(&mut self, kinds: &[StepKind]) {
+        self.walking.unavailable = kinds.to_vec();
+        self.rebuild_walk();
+    }
+
+    /// The stack of each run, side by side.
+    #[must_use]
+    pub fn chains(&self) -> Vec<Chain> {
+        chain::chains(&self.case)
     }
 
     /// The verdict.
@@ -128,7 +204,13 @@ impl Session {
             self.case.note("warning", format!("{}: {message}", input.path));
         }
         let mut first = None;
-        for mut event in read.reading.events {
+        let signatures = self.walking.library.signatures();
+        let own = if input.kind.is_line_text() && !signatures.is_empty() {
+            signatures.read(id, &input.bytes)
+        } else {
+            Vec::new()
+        };
+        for mut event in read.reading.events.into_iter().chain(own) {
             event.span.input = id;
             fill_from_path(&mut event, &input.hint);
             let evidence = self.case.add_event(event);

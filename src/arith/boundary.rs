@@ -186,8 +186,9 @@ fn candidates(found: &Boundary, reported: u64) -> Vec<(Role, u64)> {
     };
     let step = u128::from(found.granularity);
     let by_count = found.safe_by_count.filter(|&count| count < safe).unwrap_or(0);
-    // Half as much again is well past any tile or padding; a reported size that is there already serves.
-    let well_past = pad_up(safe.saturating_add(safe / 2).max(2), step);
+    // 43 % more is well past any tile or padding and near no power of two or half of one, where a buffer might be
+    // rounded up to; a reported size that is there already serves.
+    let well_past = pad_up((safe.saturating_mul(143) / 100).max(2), step);
     let well_past = if u128::from(reported) >= well_past { u128::from(reported) } else { well_past };
     let wanted = [
         (Role::LastSafeMultiple, safe_multiple),
@@ -236,7 +237,7 @@ mod tests {
             (233_017, wrap),
             (233_088, wrap),
             (234_624, wrap),
-            (349_568, wrap),
+            (333_312, wrap),
         ];
         assert_eq!(rows, want);
         let reported = found.shapes.iter().find(|shape| shape.value == 234_624).unwrap();

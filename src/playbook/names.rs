@@ -310,6 +310,11 @@ pub static NAMES: &[Name] = &[
     name("ranks.lowest_completed", Number(6), "lowest last completed sequence number"),
     name("ranks.highest_completed", Number(7), "highest"),
     name("launch.kernel", Text("fused_lora_xw_kernel"), "suspected kernel"),
+    name(
+        "launch.kernel_word",
+        Text("fused_lora_xw_kernel"),
+        "the same, where its name is one plain word that a tool can filter by",
+    ),
     name("launch.mentioned", Text("k"), "kernel that a program mentions, not known to be at fault"),
     name("launch.grid", Numbers(&[1833, 72, 1]), "grid"),
     name("launch.block", Numbers(&[128, 1, 1]), "threads of a block"),

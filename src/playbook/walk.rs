@@ -22,7 +22,7 @@ use super::library::Library;
 use super::record::{Record, StepRef};
 use super::schema::StepKind;
 
-pub use act::{Act, command_text};
+pub use act::{Act, Asked, Prepared, command_text, shell_line};
 
 /// State of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

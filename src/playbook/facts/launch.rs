@@ -12,7 +12,10 @@ const ENVIRONMENT_LIMIT: usize = 500;
 pub(super) fn put(known: &mut Known, case: &Case, verdict: &Verdict) {
     environment(known, case);
     let fault = verdict.places.fault.as_ref();
-    known.put_some("launch.kernel", fault.and_then(|fault| fault.kernel.clone()));
+    let kernel = fault.and_then(|fault| fault.kernel.clone());
+    let is_word = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    known.put_some("launch.kernel_word", kernel.clone().filter(is_word));
+    known.put_some("launch.kernel", kernel);
     let mention = case.pick(|data| match data {
         Data::LaunchMention(mention) => Some(mention),
         _ => None,

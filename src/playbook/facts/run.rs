@@ -1,6 +1,7 @@
 //! What a run showed, for the outcomes of its step: `this.failed`, `this.same_class`, `this.moved`.
 
-use crate::case::{Case, InputId};
+use crate::case::Case;
+use crate::source::InputId;
 use crate::tables::class::FailureClass;
 use crate::verdict::{self, Verdict};
 

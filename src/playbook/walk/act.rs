@@ -113,7 +113,8 @@ fn prepare(rerun: &Rerun, known: &Arc<Known>) -> Prepared {
     let environment: Vec<(String, String)> =
         rerun.environment.iter().map(|(name, value)| (name.clone(), word(&value.text))).collect();
     let from_templates = if rerun.command.is_empty() { &rerun.before } else { &rerun.command };
-    let mut command: Vec<String> = from_templates.iter().map(|source| word(&source.text)).collect();
+    let mut command: Vec<String> =
+        from_templates.iter().map(|source| word(&source.text)).filter(|word| !word.is_empty()).collect();
     let mut from_input = from_templates.iter().any(|source| source.text.contains("{{"));
     if rerun.command.is_empty() {
         match own_command(known) {
@@ -149,11 +150,25 @@ fn own_command(known: &Known) -> Option<Vec<String>> {
 /// A command as a person would type it into a shell, quoted by shlex and escaped for the screen.
 #[must_use]
 pub fn command_text(environment: &[(String, String)], command: &[String]) -> String {
-    let settings = environment.iter().map(|(name, value)| format!("{name}={value}"));
-    let env = (!environment.is_empty()).then(|| "env".to_owned());
-    let words: Vec<String> = env.into_iter().chain(settings).chain(command.iter().cloned()).collect();
-    match shlex::try_join(words.iter().map(String::as_str)) {
-        Ok(line) => crate::text::escape(&line).to_string(),
-        Err(_) => "(a word of this command holds a NUL byte: it can't be typed into a shell)".to_owned(),
+    match shell_line(environment, command) {
+        Some(line) => crate::text::escape(&line).to_string(),
+        None => "(a word of this command holds a NUL byte: it can't be typed into a shell)".to_owned(),
     }
+}
+
+/// The same, not escaped, for the clipboard and for logs; none where a word can't be quoted.
+#[must_use]
+pub fn shell_line(environment: &[(String, String)], command: &[String]) -> Option<String> {
+    let mut words = Vec::new();
+    if !environment.is_empty() {
+        words.push("env".to_owned());
+    }
+    for (name, value) in environment {
+        // The name alone may stand unquoted: quoted whole, `'A=1'` would read as a strange program.
+        words.push(format!("{}={}", shlex::try_quote(name).ok()?, shlex::try_quote(value).ok()?));
+    }
+    for word in command {
+        words.push(shlex::try_quote(word).ok()?.into_owned());
+    }
+    Some(words.join(" "))
 }

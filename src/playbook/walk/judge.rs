@@ -42,12 +42,13 @@ pub(super) fn judge<'a>(
 ) -> Judgement<'a> {
     known.put("this", walker.runs.get(at).cloned().unwrap_or_default());
     let tree = Arc::new(known.clone());
+    // What happened at a step stays, though its own result may since have made the step needless.
+    if let Some(judgement) = happened(walker, at, step, &tree) {
+        return judgement;
+    }
     let when = held(step.when.as_ref().map(|when| when.text.as_str()), &tree);
     if when.0 == Truth::False {
         return Judgement::new(StepState::Aside);
-    }
-    if let Some(judgement) = happened(walker, at, step, &tree) {
-        return judgement;
     }
     if step.kind.is_automatic() {
         let picked = pick(step, &tree);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::super::known::Known;
 use super::super::record::StepRef;
-use super::super::schema::{Playbook, Step, name_of};
+use super::super::schema::{Outcome, Playbook, Source, Step, name_of};
 use super::act;
 use super::judge::{Judgement, judge};
 use super::{End, OutcomeRow, StepState, WalkStep, Walker, sentence, shown};
@@ -67,7 +67,11 @@ fn find<'a>(walker: &Walker<'a>, at: &StepRef) -> Option<(&'a Playbook, &'a Step
 }
 
 fn next(walker: &Walker<'_>, playbook: &Playbook, step: &Step, judgement: &Judgement<'_>) -> Next {
-    let goto = judgement.outcome.and_then(|outcome| outcome.goto.as_ref());
+    let goto = match judgement.outcome {
+        Some(outcome) => outcome.goto.as_ref(),
+        None if judgement.state == StepState::Skipped => only_way(step),
+        None => None,
+    };
     let Some(goto) = goto.map(|source| source.text.as_str()) else {
         let following = playbook.step(&step.id).and_then(|(at, _)| playbook.steps.get(at + 1));
         return match following {
@@ -87,15 +91,30 @@ fn next(walker: &Walker<'_>, playbook: &Playbook, step: &Step, judgement: &Judge
     }
 }
 
-/// The steps of the last playbook that the walk has not come to.
-fn rest(walker: &Walker<'_>, playbook: &str, seen: &BTreeSet<StepRef>, known: &Known, path: &mut Path) {
+/// Where every outcome leads: a step that is passed by leads there too.
+fn only_way(step: &Step) -> Option<&Source> {
+    let first = step.outcomes.first()?.goto.as_ref()?;
+    let same = |outcome: &Outcome| outcome.goto.as_ref().is_some_and(|goto| goto.text == first.text);
+    step.outcomes.iter().all(same).then_some(first)
+}
+
+/// The steps of the last playbook that the walk has not come to. What the evidence or the engineer has answered there
+/// already is shown so.
+fn rest(walker: &Walker<'_>, playbook: &str, seen: &BTreeSet<StepRef>, known: &mut Known, path: &mut Path) {
     let Some(playbook) = walker.library.get(playbook) else { return };
-    let state = if path.end.is_some() { StepState::Aside } else { StepState::Ahead };
+    let over = path.end.is_some();
     for step in &playbook.steps {
         let at = StepRef::new(&playbook.id, &step.id);
-        if !seen.contains(&at) {
-            path.steps.push(view(walker, &at, step, &Judgement::new(state), known));
+        if seen.contains(&at) {
+            continue;
         }
+        let mut judgement = judge(walker, &at, step, known);
+        let told = walker.record.last(&at).is_some()
+            || (!over && matches!(judgement.state, StepState::Answered | StepState::Aside));
+        if !told {
+            judgement = Judgement::new(if over { StepState::Aside } else { StepState::Ahead });
+        }
+        path.steps.push(view(walker, &at, step, &judgement, known));
     }
 }
 

@@ -1,0 +1,345 @@
+//! Walks through the recorded incidents: inputs in, what the engineer reads out.
+
+use super::*;
+use crate::playbook::walk::{Act, End};
+use crate::playbook::{Ran, StepRef, StepState, record::Ended};
+use crate::source::{InputSpec, Limits, load};
+
+fn sample(name: &str, files: &[&str]) -> source::Loaded {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("samples").join(name);
+    let specs: Vec<InputSpec> = files.iter().map(|file| InputSpec::Path(folder.join(file))).collect();
+    load(&specs, Limits::default())
+}
+
+fn text(name: &str, text: &str) -> source::Loaded {
+    load(&[InputSpec::Text { name: name.to_owned(), bytes: text.as_bytes().to_vec() }], Limits::default())
+}
+
+fn opened(loaded: source::Loaded) -> Session {
+    let mut session = Session::new();
+    session.apply(Input::Loaded(loaded));
+    session
+}
+
+fn at(step: &str) -> StepRef {
+    StepRef::new("index-overflow", step)
+}
+
+fn walk(session: &mut Session, input: WalkInput) -> Vec<Effect> {
+    session.apply(Input::Walk(input))
+}
+
+fn current(session: &Session) -> String {
+    session.walk().current().map(|step| step.at.step.clone()).unwrap_or_default()
+}
+
+fn advice(session: &Session, step: &str) -> String {
+    match &session.walk().step(&at(step)).unwrap().act {
+        Act::Apply { text, .. } => text.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// From opening the log to cap, fix and verification: an input each is a key press.
+#[test]
+fn the_overflow_walk_takes_at_most_six_key_presses() {
+    let mut session = opened(sample("triton-int32-wrap", &["run.log", "dmesg.log"]));
+    let mut presses = 1;
+    assert_eq!(session.walk().playbook.as_deref(), Some("index-overflow"));
+    let mut press = |session: &mut Session, input: WalkInput| {
+        presses += 1;
+        walk(session, input)
+    };
+    assert_eq!(current(&session), "launch-blocking");
+    press(&mut session, WalkInput::Skip(at("launch-blocking")));
+    assert_eq!(current(&session), "phase");
+    press(&mut session, WalkInput::Answer { step: at("phase"), typed: "the whole input".to_owned() });
+    assert_eq!(current(&session), "triton-debug");
+    press(&mut session, WalkInput::Skip(at("triton-debug")));
+    assert_eq!(current(&session), "memcheck");
+    press(&mut session, WalkInput::Skip(at("memcheck")));
+    assert_eq!(current(&session), "verify");
+    assert!(presses <= 6, "{presses} key presses");
+
+    let product = session.walk().step(&at("product")).unwrap();
+    assert_eq!(product.state, StepState::Answered);
+    assert_eq!(
+        product.shows.as_deref(),
+        Some(
+            "M 234,624 × intermediate_size 9,216 = 2,162,294,784 elements; largest index 2,162,294,783; a signed 32-bit index ends at 2,147,483,647."
+        )
+    );
+    assert!(product.reading.as_deref().unwrap().starts_with(
+        "2,162,294,784 elements are 14,811,137 past 2,147,483,647 (0.69 %). The index wraps; 233,016 is"
+    ));
+    assert!(advice(&session, "cap").starts_with("Cap rows at 233,016 for rows of 9,216 elements"));
+    assert!(advice(&session, "widen").starts_with("Widen the row index to 64 bits before multiplying"));
+    assert!(
+        advice(&session, "verify")
+            .starts_with("Verify at 232,960 / 234,624 / 333,312 rows of 9,216 elements")
+    );
+}
+
+#[test]
+fn the_blocking_log_moves_the_fault_and_shows_both_chains() {
+    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+    let before = session.verdict().clone();
+    assert_eq!(before.places.fault.as_ref().and_then(|fault| fault.line), None);
+    assert_eq!(before.asynchronous, Some(true));
+    walk(
+        &mut session,
+        WalkInput::Feed {
+            step: at("launch-blocking"),
+            output: sample("triton-int32-wrap-blocking", &["run.log"]),
+        },
+    );
+    let verdict = session.verdict();
+    assert_eq!(verdict.class.name(), "illegal_address");
+    let notice = verdict.places.notice.as_ref().unwrap();
+    assert_eq!(notice.line, Some(60));
+    let fault = verdict.places.fault.as_ref().unwrap();
+    assert!(fault.file.as_deref().unwrap().ends_with("triton_cases.py"));
+    assert_eq!(fault.line, Some(49));
+    assert_eq!(verdict.asynchronous, Some(true), "the first run was asynchronous, and stays so");
+    assert_eq!(verdict.failures.iter().filter(|failure| failure.at.input.0 == 1).count(), 0);
+
+    let step = session.walk().step(&at("launch-blocking")).unwrap();
+    assert_eq!((step.state, step.outcome.as_deref()), (StepState::Done, Some("moved")));
+    let reading = step.reading.as_deref().unwrap();
+    assert!(reading.contains("noticed at triton_cases.py:60, launched at triton_cases.py:49"), "{reading}");
+
+    let chains = session.chains();
+    assert_eq!(chains.iter().map(|chain| chain.blocking).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(chains[0].words(), "triton_cases.py:69 <module> → triton_cases.py:60 forward");
+    assert_eq!(
+        chains[1].words(),
+        "triton_cases.py:69 <module> → triton_cases.py:60 forward → triton_cases.py:57 forward → triton_cases.py:54 forward → triton_cases.py:49 xw"
+    );
+}
+
+/// A log that doesn't hold its command: the engineer's word says which step it belongs to.
+#[test]
+fn a_log_without_its_command_counts_as_its_step() {
+    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("samples/triton-int32-wrap-blocking/run.log");
+    let log = std::fs::read_to_string(folder).unwrap();
+    let (_, without) = log.split_once('\n').unwrap();
+    walk(&mut session, WalkInput::Feed { step: at("launch-blocking"), output: text("paste", without) });
+    assert_eq!(session.verdict().places.fault.as_ref().unwrap().line, Some(49));
+    assert!(session.case().evidence().iter().any(|one| one.provenance == crate::case::Provenance::Answer));
+}
+
+#[test]
+fn memcheck_of_a_rerun_raises_the_cause() {
+    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+    let certainty = |session: &Session| session.verdict().cause().map(|cause| cause.certainty);
+    assert_eq!(certainty(&session), Some(verdict::Certainty::Suspected));
+    walk(
+        &mut session,
+        WalkInput::Feed { step: at("memcheck"), output: sample("triton-int32-wrap-memcheck", &["run.log"]) },
+    );
+    assert_eq!(certainty(&session), Some(verdict::Certainty::Supported));
+    let step = session.walk().step(&at("memcheck")).unwrap();
+    assert_eq!(step.outcome.as_deref(), Some("wrapped"));
+    let distance = session.walk().step(&at("distance")).unwrap();
+    assert_eq!(distance.state, StepState::Answered);
+    assert!(distance.reading.as_deref().unwrap().contains("2,155,253,760, row 233,860"));
+}
+
+#[test]
+fn triton_debug_names_the_line() {
+    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+    walk(
+        &mut session,
+        WalkInput::Feed {
+            step: at("triton-debug"),
+            output: sample("triton-int32-wrap-triton-debug", &["run.log"]),
+        },
+    );
+    let step = session.walk().step(&at("triton-debug")).unwrap();
+    assert_eq!(
+        step.reading.as_deref(),
+        Some("Triton names the overflow: int32 overflow detected for operation mul at triton_cases.py:18.")
+    );
+    assert_eq!(session.verdict().class.name(), "illegal_address", "a rerun's failure is no second incident");
+}
+
+/// The first run says only that it ended; the rerun says where.
+#[test]
+fn a_rerun_with_faulthandler_reclassifies() {
+    let mut session = opened(text("job.log", "$ python3 triton_cases.py segv\nexit status 139\n"));
+    assert_eq!(session.verdict().class.name(), "segfault");
+    assert_eq!(session.verdict().places.fault, None);
+    assert_eq!(session.walk().playbook.as_deref(), Some("segfault"));
+    assert_eq!(current(&session), "python-line");
+    walk(
+        &mut session,
+        WalkInput::Feed {
+            step: StepRef::new("segfault", "python-line"),
+            output: sample("torch-segv-faulthandler", &["run.log"]),
+        },
+    );
+    let fault = session.verdict().places.fault.clone().unwrap();
+    assert_eq!(fault.line, Some(525));
+    let step = session.walk().step(&StepRef::new("segfault", "python-line")).unwrap();
+    assert_eq!(step.reading.as_deref(), Some("The crash is below __init__.py:525."));
+}
+
+#[test]
+fn nothing_runs_without_a_yes() {
+    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+    let effects = walk(&mut session, WalkInput::Propose { step: at("launch-blocking"), edited: None });
+    let [Effect::Show, Effect::Confirm(proposal)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(proposal.text, "env CUDA_LAUNCH_BLOCKING=1 python3 triton_cases.py int32 234624");
+    assert_eq!(proposal.command, ["python3", "triton_cases.py", "int32", "234624"]);
+    assert_eq!(proposal.environment, [("CUDA_LAUNCH_BLOCKING".to_owned(), "1".to_owned())]);
+    assert!(proposal.from_input && proposal.cost.contains("slower"));
+
+    assert_eq!(walk(&mut session, WalkInput::Confirm(false)), [Effect::Show]);
+    let effects = walk(&mut session, WalkInput::Confirm(true));
+    assert_eq!(effects, [Effect::Show, Effect::Refuse("no command waits for a yes".to_owned())]);
+
+    walk(&mut session, WalkInput::Propose { step: at("launch-blocking"), edited: None });
+    let effects = walk(&mut session, WalkInput::Confirm(true));
+    assert!(matches!(effects.as_slice(), [Effect::Show, Effect::Save, Effect::Run(_)]), "{effects:?}");
+    assert_eq!(session.walk().step(&at("launch-blocking")).unwrap().state, StepState::Running);
+    let effects = walk(&mut session, WalkInput::Skip(at("launch-blocking")));
+    assert!(matches!(effects.as_slice(), [Effect::Show, Effect::Refuse(_)]));
+    assert_eq!(walk(&mut session, WalkInput::Stop), [Effect::Show, Effect::EndRun]);
+    walk(
+        &mut session,
+        WalkInput::Ended {
+            step: at("launch-blocking"),
+            ran: Ran {
+                command: proposal_words(),
+                environment: Vec::new(),
+                ended: Ended::Stopped,
+                duration_ms: 12_000,
+                output_bytes: 0,
+                log: None,
+                input: None,
+            },
+            output: source::Loaded::default(),
+        },
+    );
+    let step = session.walk().step(&at("launch-blocking")).unwrap();
+    assert_eq!((step.state, step.outcome.as_deref()), (StepState::Done, Some("cut-short")));
+}
+
+fn proposal_words() -> Vec<String> {
+    vec!["python3".to_owned()]
+}
+
+#[test]
+fn an_edited_command_is_shown_as_edited() {
+    let mut session =
+        opened(text("paste", "RuntimeError: CUDA error: an illegal memory access was encountered\n"));
+    let step = StepRef::new("illegal-address", "launch-blocking");
+    let effects = walk(&mut session, WalkInput::Propose { step: step.clone(), edited: None });
+    let [_, Effect::Refuse(why)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(why.contains("launch.command is not known"), "{why}");
+    let edited = Edited {
+        command: vec!["./my prog".to_owned(), "a'b".to_owned()],
+        environment: vec![("CUDA_LAUNCH_BLOCKING".to_owned(), "1".to_owned())],
+        deadline_s: 60,
+    };
+    let effects = walk(&mut session, WalkInput::Propose { step: step.clone(), edited: Some(edited.clone()) });
+    let [_, Effect::Confirm(proposal)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(proposal.text, "env CUDA_LAUNCH_BLOCKING=1 './my prog' \"a'b\"");
+    assert!(!proposal.from_input);
+    let nul = Edited { command: vec!["a\0b".to_owned()], ..edited };
+    let effects = walk(&mut session, WalkInput::Propose { step, edited: Some(nul) });
+    assert!(matches!(effects.as_slice(), [_, Effect::Refuse(_)]));
+}
+
+#[test]
+fn bad_input_is_refused_with_a_reason_and_changes_nothing() {
+    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+    let before = session.walk().clone();
+    let refused = |session: &mut Session, input: WalkInput| match walk(session, input).as_slice() {
+        [Effect::Show, Effect::Refuse(why)] => why.clone(),
+        other => panic!("{other:?}"),
+    };
+    let session = &mut session;
+    assert!(refused(session, WalkInput::Start("nothing".to_owned())).contains("no playbook `nothing`"));
+    assert!(refused(session, WalkInput::Skip(at("nothing"))).contains("no step `nothing`"));
+    let answer = WalkInput::Answer { step: at("phase"), typed: "perhaps".to_owned() };
+    assert!(refused(session, answer).contains("choose the whole input or a shard or not known"));
+    let answer = WalkInput::Answer { step: at("cap"), typed: "5".to_owned() };
+    assert!(refused(session, answer).contains("asks nothing"));
+    let choose = WalkInput::Choose { step: at("verify"), outcome: "maybe".to_owned() };
+    assert!(refused(session, choose).contains("it has passes, fails"));
+    assert!(refused(session, WalkInput::Stop).contains("no command is running"));
+    let feed = WalkInput::Feed { step: at("cap"), output: text("x", "x") };
+    assert!(refused(session, feed).contains("runs no command"));
+    let mut after = session.walk().clone();
+    after.playbook.clone_from(&before.playbook);
+    assert_eq!(after, before);
+}
+
+#[test]
+fn an_answer_may_be_changed_and_the_walk_may_go_back() {
+    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+    for step in ["launch-blocking", "triton-debug", "memcheck"] {
+        walk(&mut session, WalkInput::Skip(at(step)));
+    }
+    walk(&mut session, WalkInput::Answer { step: at("phase"), typed: "a shard".to_owned() });
+    let phase = |session: &Session| session.walk().step(&at("phase")).unwrap().outcome.clone();
+    assert_eq!(phase(&session).as_deref(), Some("shard"));
+    walk(&mut session, WalkInput::Answer { step: at("phase"), typed: "not known".to_owned() });
+    assert_eq!(phase(&session).as_deref(), Some("not-known"));
+    walk(&mut session, WalkInput::Choose { step: at("verify"), outcome: "fails".to_owned() });
+    assert_eq!(session.walk().end, Some(End::Repeats(at("widen"))));
+    assert_eq!(current(&session), "widen");
+    walk(&mut session, WalkInput::Reopen(at("verify")));
+    assert_eq!(current(&session), "verify");
+    walk(&mut session, WalkInput::Choose { step: at("verify"), outcome: "passes".to_owned() });
+    walk(&mut session, WalkInput::Choose { step: at("prevent"), outcome: "done".to_owned() });
+    assert_eq!((session.walk().end.clone(), session.walk().current), (Some(End::Reached), None));
+}
+
+#[test]
+fn a_typed_shape_is_measured_and_counts() {
+    let mut session =
+        opened(text("paste", "RuntimeError: CUDA error: an illegal memory access was encountered\n"));
+    walk(&mut session, WalkInput::Start("index-overflow".to_owned()));
+    assert_eq!(current(&session), "shape");
+    walk(&mut session, WalkInput::Answer { step: at("shape"), typed: "70000x32768".to_owned() });
+    assert!(advice(&session, "cap").starts_with("Cap rows at 65,536 for rows of 32,768 elements"));
+}
+
+#[test]
+fn a_saved_history_leads_to_the_same_walk() {
+    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+    walk(
+        &mut session,
+        WalkInput::Feed {
+            step: at("launch-blocking"),
+            output: sample("triton-int32-wrap-blocking", &["run.log"]),
+        },
+    );
+    walk(&mut session, WalkInput::Answer { step: at("phase"), typed: "a shard".to_owned() });
+    let saved = serde_json::to_string(session.record()).unwrap();
+
+    let mut again = Session::new();
+    again.apply(Input::Loaded(sample("triton-int32-wrap", &["run.log"])));
+    again.apply(Input::Loaded(sample("triton-int32-wrap-blocking", &["run.log"])));
+    walk(&mut again, WalkInput::Restore(Box::new(serde_json::from_str(&saved).unwrap())));
+    assert_eq!(again.walk(), session.walk());
+    assert_eq!(again.verdict().places, session.verdict().places);
+}
+
+#[test]
+fn a_sites_own_line_becomes_evidence() {
+    let playbook = "schema = 1\n[playbook]\nid = \"acme\"\ntitle = \"Acme\"\nclasses = [\"illegal_address\"]\n[[signature]]\nid = \"acme-fault\"\npattern = 'ACME fault in (?<kernel>\\w+)'\nclass = \"illegal_address\"\nmatch = ['ACME fault in qkv']\n[[step]]\nid = \"which\"\nkind = \"look\"\ntitle = \"t\"\nwhy = \"w\"\ncost = \"none\"\nwhen = \"known('facts.signatures.acme_fault.kernel')\"\n[[step.outcome]]\nwhen = \"facts.signatures.acme_fault.kernel == 'qkv'\"\nreading = \"Kernel {{ facts.signatures.acme_fault.kernel }}.\"\n";
+    assert_eq!(crate::playbook::check::file("acme.toml", playbook, &Library::shipped()), []);
+    let library = Library::of([("acme.toml".to_owned(), playbook.to_owned())]);
+    let mut session = Session::with_library(Arc::new(library));
+    session.apply(Input::Loaded(text("log", "[rank2]: ACME fault in qkv\n")));
+    assert_eq!(session.verdict().class.name(), "illegal_address");
+    assert_eq!(session.verdict().root_rank, Some(2));
+    walk(&mut session, WalkInput::Start("acme".to_owned()));
+    let step = session.walk().step(&StepRef::new("acme", "which")).unwrap();
+    assert_eq!(step.reading.as_deref(), Some("Kernel qkv."));
+}
