@@ -9,11 +9,12 @@ pub mod evidence;
 pub use evidence::{Derived, Evidence, EvidenceId, Fact, Provenance};
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use crate::kernel::Kernel;
 use crate::read::coredump::DumpSummary;
 pub use crate::read::event::InputId;
 use crate::read::event::{Data, Event};
-use crate::read::event::{Data, Event, InputId};
 use crate::read::flight_recorder::FlightDump;
 use crate::read::nccl_ras::RasAnswer;
 use crate::source::InputKind;
@@ -42,6 +43,7 @@ pub struct Case {
     evidence: Vec<Evidence>,
     notes: Vec<Note>,
     dumps: Vec<(EvidenceId, Box<DumpSummary>)>,
+    kernels: Vec<(EvidenceId, Arc<Kernel>)>,
     matcher: Matcher,
     matched: Matched,
     reruns: BTreeSet<InputId>,
@@ -141,6 +143,16 @@ impl Case {
     /// Adds what the user says about an input, as evidence of the user's word.
     pub fn add_answer(&mut self, event: Event) -> EvidenceId {
         self.push(Provenance::Answer, Fact::Event(Box::new(event)))
+    }
+
+    /// Keeps a compiled kernel beside the evidence that stands for it.
+    pub fn attach_kernel(&mut self, evidence: EvidenceId, kernel: Arc<Kernel>) {
+        self.kernels.push((evidence, kernel));
+    }
+
+    /// Compiled kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = (EvidenceId, &Kernel)> {
+        self.kernels.iter().map(|(id, kernel)| (*id, &**kernel))
     }
 
     /// Adds a note about what could not be used.

@@ -144,8 +144,7 @@ impl<'a> Reader<'a> {
             return true;
         }
         let mut reader = Reader::new(self.input, &inner);
-        let mut scan = prefilter::scan(&inner);
-        while let Some(candidates) = scan.next() {
+        for candidates in prefilter::scan(&inner) {
             for candidate in &candidates {
                 for segment in segments(&inner, candidate.line, candidate.start, candidate.end) {
                     if !reader.cx.is_consumed(segment.byte) {

@@ -3,6 +3,7 @@
 //! In: [`Input`]s, one at a time. Out: the state after each, and [`Effect`]s for whoever can act. It does no I/O, asks no
 //! clock and reads no environment; both front ends drive it, so both reach the same report (law 10).
 
+mod kernels;
 #[cfg(test)]
 mod walk_tests;
 mod walking;
@@ -197,8 +198,6 @@ impl Session {
                 .note("warning", format!("{}: is no text and no known format; it was not read", input.path));
         } else if input.kind == InputKind::Report {
             self.case.note("info", format!("{}: is a saved report of this tool and no evidence", input.path));
-        } else if read.unread {
-            self.case.note("info", format!("{}: recognised, and not needed for a verdict", input.path));
         }
         for message in read.reading.diagnostics {
             self.case.note("warning", format!("{}: {message}", input.path));
@@ -215,6 +214,19 @@ impl Session {
             fill_from_path(&mut event, &input.hint);
             let evidence = self.case.add_event(event);
             first = first.or(Some(evidence));
+        }
+        let (kernels, notes) = kernels::read(&input, id);
+        let is_kernel = !kernels.is_empty();
+        for note in notes {
+            self.case.note("warning", format!("{}: {note}", input.path));
+        }
+        for (event, kernel) in kernels {
+            let evidence = self.case.add_event(event);
+            self.case.attach_kernel(evidence, Arc::new(kernel));
+        }
+        let is_known = !matches!(input.kind, InputKind::UnknownBinary | InputKind::Report);
+        if read.unread && !is_kernel && is_known {
+            self.case.note("info", format!("{}: recognised, and not needed for a verdict", input.path));
         }
         for artifact in read.artifacts {
             match artifact {

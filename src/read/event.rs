@@ -205,6 +205,8 @@ pub enum Data {
     FlightDump(FlightDumpSummary),
     /// An answer of NCCL's RAS subsystem.
     Ras(RasSummary),
+    /// A compiled kernel: an entry of a Triton cache, TTIR or PTX.
+    CompiledKernel(CompiledKernel),
 }
 
 /// Who relays a status that it didn't cause.
@@ -1015,6 +1017,17 @@ pub struct RasSummary {
     pub communicators: u64,
     /// Verdict words of the answer (`MISMATCH`, `INCOMPLETE`).
     pub verdicts: Vec<String>,
+}
+
+/// A compiled kernel in short.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CompiledKernel {
+    /// Entry name.
+    pub entry: String,
+    /// Source files that its operations name.
+    pub files: Vec<String>,
+    /// `ttir` or `ptx`.
+    pub form: &'static str,
 }
 
 /// A line that says that something failed.

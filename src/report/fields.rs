@@ -49,6 +49,7 @@ pub fn kind(data: &Data) -> EvidenceKind {
         Data::Signature(_) => EvidenceKind::Signature,
         Data::FlightDump(_) => EvidenceKind::FlightDump,
         Data::Ras(_) => EvidenceKind::Ras,
+        Data::CompiledKernel(_) => EvidenceKind::CompiledKernel,
     }
 }
 
@@ -158,6 +159,9 @@ pub fn fields(event: &Event) -> Map<String, Value> {
         }),
         Data::FlightDump(d) => json!({
             "rank": d.rank, "entries": d.entries, "groups": d.groups, "version": d.version.as_deref().map(show),
+        }),
+        Data::CompiledKernel(k) => json!({
+            "entry": show(&k.entry), "form": k.form, "files": k.files.iter().map(|f| show(f)).collect::<Vec<_>>(),
         }),
         Data::Ras(r) => json!({
             "nccl_version": r.nccl_version.as_deref().map(show), "communicators": r.communicators,

@@ -397,6 +397,7 @@ pub enum EvidenceKind {
     Signature,
     FlightDump,
     Ras,
+    CompiledKernel,
     Derived,
 }
 

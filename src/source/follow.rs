@@ -26,7 +26,7 @@ pub struct Follower {
 pub enum Change {
     /// Nothing.
     None,
-    /// These bytes were appended; at most [`STEP_BYTES`].
+    /// These bytes were appended; at most `STEP_BYTES`.
     Appended(Vec<u8>),
     /// The file was cut, or another one has its name now: what was read before is history, and these are the first bytes.
     Restarted(Vec<u8>),

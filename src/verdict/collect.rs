@@ -155,6 +155,7 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
         | Data::LaunchMention(_)
         | Data::FlightDump(_)
         | Data::Ras(_)
+        | Data::CompiledKernel(_)
         | Data::Graph(_) => None,
     }
     .filter(|_| !ignorable(event, case))

@@ -168,7 +168,7 @@ fn own_words(words: &[String]) -> Vec<String> {
         let is_tool = matches!(first.as_str(), "env" | "compute-sanitizer" | "cuda-memcheck");
         let is_option = first.starts_with('-')
             || first.contains('=')
-            || tail.first().is_some()
+            || !tail.is_empty()
                 && matches!(first.as_str(), "memcheck" | "racecheck" | "initcheck" | "synccheck" | "full");
         let is_number = first.chars().all(|c| c.is_ascii_digit());
         if is_tool || is_option || is_number {

@@ -1,5 +1,7 @@
 //! The integration tests: one binary, one module a subject.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its sample must fail loudly")]
+
 mod architecture;
 mod samples;
 mod schema;

@@ -166,7 +166,7 @@ impl Parser<'_> {
         }
     }
 
-    /// parameters = "(" { "%" name ":" type [ attributes ] [ location ] "," } ")"
+    /// `parameters = "(" { "%" name ":" type [ attributes ] [ location ] "," } ")"`
     fn parameters(&mut self, function: &mut Function) {
         self.at += 1;
         while let Some(kind) = self.kind(0) {
@@ -296,7 +296,7 @@ impl Parser<'_> {
         index
     }
 
-    /// [ "(" { "%" name ":" type [ location ] "," } ")" ] ":"
+    /// `[ "(" { "%" name ":" type [ location ] "," } ")" ] ":"`
     fn block_arguments(&mut self) -> Vec<(String, Type)> {
         let mut args: Vec<(String, Type)> = Vec::new();
         let mut depth = 0usize;
@@ -323,7 +323,7 @@ impl Parser<'_> {
         args
     }
 
-    /// operation = [ results "=" ] name { word | region } [ ":" types ] [ location ]
+    /// `operation = [ results "=" ] name { word | region } [ ":" types ] [ location ]`
     fn operation(&mut self, function: &mut Function, block: usize, depth: usize) {
         let line = self.line();
         let results = self.results();

@@ -135,7 +135,7 @@ impl Lowering<'_> {
         Pointer { base: a.base, offset, tile: None, lost: a.lost.or(b.lost) }
     }
 
-    /// base, [shape], [strides], [offsets]
+    /// `base, [shape], [strides], [offsets]`
     fn tile_pointer(&mut self, index: usize) -> Pointer {
         let pointer = self.nth_pointer(index, 0, &Vec::new());
         let counts = bracket_counts(self.op(index));

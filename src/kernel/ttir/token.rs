@@ -114,7 +114,7 @@ fn text(input: &str) -> IResult<&str, Kind> {
     Err(nom::Err::Error(nom::error::Error::new(input, nom::error::ErrorKind::Char)))
 }
 
-/// angled = [ "!" ] [ word ] "<" … ">" with nesting, on one line
+/// `angled = [ "!" ] [ word ] "<" … ">" with nesting, on one line`
 fn angled(input: &str) -> IResult<&str, Kind> {
     let (start, _) = (opt(one_of("!#")), take_while(word_char)).parse(input)?;
     let fail = || nom::Err::Error(nom::error::Error::new(input, nom::error::ErrorKind::Char));

@@ -1,0 +1,178 @@
+//! What the compiled kernel says: can a 32-bit index of it wrap with the numbers of the log?
+//!
+//! In: compiled kernels whose source file stands in the traceback, or whose name the evidence gives, and the numbers that
+//! the failing process printed. Out: `int32_overflow`, *supported* where it wraps under every way in which the numbers fit
+//! the kernel's arguments, *suspected* where it wraps under some; nothing where it fits.
+
+use std::collections::BTreeMap;
+
+use crate::case::EvidenceId;
+use crate::kernel::{Assigned, Bindings, Finding, FindingKind, Kernel, Number, ask, assign};
+use crate::read::event::{Data, GraphMention};
+use crate::tables::cause::CauseKind;
+use crate::tables::class::FailureClass;
+use crate::text::number::grouped;
+
+use super::super::failure::Certainty;
+use super::super::shapes::{Likelihood, ShapeRow};
+use super::super::summary::base_name;
+use super::{Hypothesis, View};
+
+/// Kernels that are tried: suspects by file or name, the first of a cache.
+const KERNEL_LIMIT: usize = 32;
+/// Numbers of the log that are tried as arguments.
+const NUMBER_LIMIT: usize = 6;
+
+/// The rule.
+pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
+    if view.root.class != FailureClass::IllegalAddress || replays_a_graph(view) {
+        return Vec::new();
+    }
+    let numbers = numbers(view);
+    if numbers.is_empty() {
+        return Vec::new();
+    }
+    let best = view
+        .case
+        .kernels()
+        .filter(|(_, kernel)| is_suspect(view, kernel))
+        .take(KERNEL_LIMIT)
+        .filter_map(|(id, kernel)| {
+            let assigned = assign(kernel, &Bindings::default(), &numbers);
+            assigned.sometimes_wraps().then_some((id, kernel, assigned))
+        })
+        .max_by_key(|(_, _, assigned)| (assigned.always_wraps(), assigned.wrapping));
+    best.and_then(|(id, kernel, assigned)| explain(view, id, kernel, &assigned)).into_iter().collect()
+}
+
+/// A replayed graph fails for reasons of its own.
+fn replays_a_graph(view: &View<'_>) -> bool {
+    view.case.pick(|data| matches!(data, Data::Graph(GraphMention::Replay)).then_some(())).next().is_some()
+}
+
+/// Whether the evidence leads to this kernel: by its name, or by a source file in a traceback.
+fn is_suspect(view: &View<'_>, kernel: &Kernel) -> bool {
+    if let Some(name) = view.places.fault.as_ref().and_then(|fault| fault.kernel.as_deref()) {
+        return name == kernel.model.entry;
+    }
+    let files: Vec<&str> =
+        kernel.model.origins.iter().flatten().map(|location| base_name(&location.file)).collect();
+    view.case
+        .pick(|data| match data {
+            Data::Traceback(traceback) => Some(traceback),
+            _ => None,
+        })
+        .any(|(_, _, traceback)| traceback.frames.iter().any(|frame| files.contains(&base_name(&frame.file))))
+}
+
+/// The numbers on the lines that print the likeliest shape: each has to be some argument's.
+fn numbers(view: &View<'_>) -> Vec<Number> {
+    let Some(first) = view.shapes.iter().find(|shape| shape.likelihood >= Likelihood::Near) else {
+        return Vec::new();
+    };
+    let line = |shape: &ShapeRow| {
+        view.case.get(shape.evidence).and_then(|evidence| match &evidence.fact {
+            crate::case::Fact::Event(event) => Some((event.span.input, event.span.line)),
+            crate::case::Fact::Derived(_) => None,
+        })
+    };
+    let at = line(first);
+    let mut found: Vec<Number> = Vec::new();
+    for shape in view.shapes.iter().filter(|shape| line(shape) == at) {
+        for (dim, value) in shape.mention.dims.iter().enumerate() {
+            let value = i128::from(*value);
+            let name = shape.mention.names.get(dim).cloned();
+            let known = found.iter().position(|number| number.value == value);
+            if let Some(known) = known.and_then(|at| found.get_mut(at)) {
+                known.name = known.name.take().or(name);
+            } else if found.len() < NUMBER_LIMIT {
+                found.push(Number { value, name, must_appear: true });
+            }
+        }
+    }
+    found
+}
+
+fn explain(view: &View<'_>, id: EvidenceId, kernel: &Kernel, assigned: &Assigned) -> Option<Hypothesis> {
+    let example = assigned.example.as_deref()?;
+    let bindings = Bindings { values: example.assumptions.clone(), ..Bindings::default() };
+    let analysis = ask(kernel, &bindings, None);
+    let finding = analysis.findings.iter().find(|finding| finding.kind == FindingKind::Int32Overflow)?;
+    let always = assigned.always_wraps();
+    let certainty = if always { Certainty::Supported } else { Certainty::Suspected };
+    let mut supports = vec![id];
+    supports.extend(view.shapes.first().map(|shape| shape.evidence));
+    supports.extend(view.places.notice.iter().flat_map(|notice| notice.evidence.iter().copied()));
+    Some(Hypothesis {
+        class: view.root.class,
+        cause: Some(CauseKind::Int32Overflow),
+        certainty,
+        summary: sentence(view, &kernel.model.entry, finding, assigned, &example.assumptions),
+        supports,
+        against: Vec::new(),
+        would_settle: vec![
+            "rerun this kernel just below and past the boundary: a pass and a failure prove it".to_owned(),
+        ],
+    })
+}
+
+fn sentence(
+    view: &View<'_>,
+    entry: &str,
+    finding: &Finding,
+    assigned: &Assigned,
+    values: &BTreeMap<String, i128>,
+) -> String {
+    let place = finding
+        .location
+        .as_ref()
+        .map(|location| format!(" at {}:{}", base_name(&location.file), location.line))
+        .unwrap_or_default();
+    let mut text = format!(
+        "the compiled kernel {entry} forms {} in 32 bits{place} on the way to the {}",
+        finding.expression, finding.reaches
+    );
+    if let Some(max) = finding.max_value.and_then(|max| u128::try_from(max).ok()) {
+        text.push_str(&format!(", up to {}", grouped(max)));
+    }
+    text.push_str(&match (assigned.always_wraps(), assigned.tried) {
+        (true, 1) => ": it wraps with the log's numbers as its arguments".to_owned(),
+        (true, tried) => {
+            format!(": it wraps under each of the {tried} ways in which the log's numbers fit its arguments")
+        }
+        (false, tried) => format!(
+            ": it wraps under {} of the {tried} ways in which the log's numbers fit its arguments",
+            assigned.wrapping
+        ),
+    });
+    if let Some(sweep) = &finding.sweep
+        && let Ok(safe) = u128::try_from(sweep.safe)
+    {
+        let with: Vec<String> = values
+            .iter()
+            .filter(|(name, _)| **name != sweep.name && finding.expression.contains(name.as_str()))
+            .map(|(name, value)| format!("{name} {}", grouped(value.unsigned_abs())))
+            .collect();
+        let with = if with.is_empty() { String::new() } else { format!(" with {}", with.join(", ")) };
+        text.push_str(&format!("; safe up to {} {}{with}", sweep.name, grouped(safe)));
+        text.push_str(&difference(view, safe));
+    }
+    text
+}
+
+/// Why the arithmetic bound of the shape and the kernel's differ, where they do.
+fn difference(view: &View<'_>, safe: u128) -> String {
+    let Some(arithmetic) =
+        view.shapes.iter().find(|shape| shape.overflows()).and_then(|shape| shape.boundary.safe)
+    else {
+        return String::new();
+    };
+    if arithmetic == safe {
+        return String::new();
+    }
+    format!(
+        ". The arithmetic bound is {}: it takes row × stride + column as one 32-bit number, which is all that a log can tell; \
+         the kernel says what is really formed in 32 bits",
+        grouped(arithmetic)
+    )
+}
