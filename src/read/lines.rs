@@ -136,13 +136,21 @@ pub struct Cx<'a> {
     events: Vec<Event>,
     consumed: HashSet<u64>,
     claimed: HashSet<u64>,
+    spent: Vec<(&'static str, usize)>,
 }
 
 impl<'a> Cx<'a> {
     /// A view on the start of an input.
     #[must_use]
     pub fn new(input: InputId, bytes: &'a [u8]) -> Self {
-        Self { input, bytes, events: Vec::new(), consumed: HashSet::new(), claimed: HashSet::new() }
+        Self {
+            input,
+            bytes,
+            events: Vec::new(),
+            consumed: HashSet::new(),
+            claimed: HashSet::new(),
+            spent: Vec::new(),
+        }
     }
 
     /// Events so far.
@@ -198,6 +206,16 @@ impl<'a> Cx<'a> {
     /// Takes a line away from every later producer.
     pub fn consume(&mut self, line: &Line<'_>) {
         self.consumed.insert(line.byte);
+    }
+
+    /// Takes one of the `limit` events of a kind that one input keeps; false once they are gone.
+    pub fn spend(&mut self, kind: &'static str, limit: usize) -> bool {
+        if !self.spent.iter().any(|(known, _)| *known == kind) {
+            self.spent.push((kind, 0));
+        }
+        let Some((_, spent)) = self.spent.iter_mut().find(|(known, _)| *known == kind) else { return false };
+        *spent += 1;
+        *spent <= limit
     }
 
     /// Marks the exception line of a block that holds it already: its status is still read, its exception is not.

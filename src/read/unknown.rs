@@ -33,11 +33,9 @@ const LIMIT: usize = 200;
 
 /// Reads such a line.
 pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
-    let unknown =
-        cx.events().iter().rev().filter(|event| matches!(event.data, Data::Unknown(_))).take(LIMIT).count();
-    let known = cx.events().iter().rev().take(8).any(|event| event.span.byte == line.byte);
     let text = line.body().trim();
-    if unknown >= LIMIT || known || !tells_of_failure(text) {
+    let known = cx.events().iter().rev().take(8).any(|event| event.span.byte == line.byte);
+    if known || !tells_of_failure(text) || !cx.spend("unknown", LIMIT) {
         return Taken::No;
     }
     cx.push(line, Data::Unknown(UnknownFailure { message: text.chars().take(400).collect() }));
