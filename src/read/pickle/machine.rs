@@ -27,6 +27,8 @@ pub(super) struct Machine<'a> {
     bytes: &'a [u8],
     at: usize,
     stack: Vec<Slot>,
+    /// Where marks were pushed; some may be gone by now (see `mark`).
+    marks: Vec<usize>,
     dense: Vec<Option<Slot>>,
     sparse: HashMap<u32, Slot>,
     memoized: u32,
@@ -59,6 +61,7 @@ impl<'a> Machine<'a> {
             bytes,
             at: 0,
             stack: Vec::new(),
+            marks: Vec::new(),
             dense: Vec::new(),
             sparse: HashMap::new(),
             memoized: 0,
@@ -313,6 +316,12 @@ impl<'a> Machine<'a> {
             let message = format!("the pickle stacks more than {VALUE_LIMIT} values; it was not used");
             return Err(Error::new(ErrorKind::Limit, message).into());
         }
+        if matches!(slot, Slot::Mark) {
+            let at = self.stack.len();
+            // Notes of marks that were popped would pile up otherwise.
+            while self.marks.pop_if(|note| *note >= at).is_some() {}
+            self.marks.push(at);
+        }
         self.stack.push(slot);
         Ok(())
     }
@@ -325,11 +334,16 @@ impl<'a> Machine<'a> {
         self.stack.pop().ok_or_else(|| cut("nothing on the stack"))
     }
 
-    fn mark(&self) -> Step<usize> {
-        self.stack
-            .iter()
-            .rposition(|slot| matches!(slot, Slot::Mark))
-            .ok_or_else(|| cut("no mark on the stack"))
+    /// Position of the topmost mark. A mark that still stands was noted after every mark below it, so the last note that
+    /// holds is the topmost; notes that don't are dropped here.
+    fn mark(&mut self) -> Step<usize> {
+        while let Some(&mark) = self.marks.last() {
+            if matches!(self.stack.get(mark), Some(Slot::Mark)) {
+                return Ok(mark);
+            }
+            self.marks.pop();
+        }
+        Err(cut("no mark on the stack"))
     }
 
     fn marked(&mut self) -> Step<Vec<Slot>> {
