@@ -3,8 +3,6 @@
 //! In: [`Input`]s, one at a time. Out: the state after each, and [`Effect`]s for whoever can act. It does no I/O, asks no
 //! clock and reads no environment; both front ends drive it, so both reach the same report (law 10).
 
-#[cfg(test)]
-mod walk_tests;
 mod walking;
 
 use std::sync::Arc;
@@ -14,7 +12,6 @@ use rayon::prelude::*;
 use crate::case::{Case, InputMeta};
 use crate::playbook::chain::{self, Chain};
 use crate::playbook::{Library, Record, StepKind, Walk};
-
 use crate::read::event::{Data, Event};
 use crate::read::{self, Artifact, InputReading};
 use crate::report::{self, Report};
@@ -248,3 +245,6 @@ fn fill_from_path(event: &mut Event, hint: &source::PathHint) {
         event.origin.host.clone_from(&hint.host);
     }
 }
+
+#[cfg(test)]
+mod tests;
