@@ -8,6 +8,8 @@ mod arguments;
 pub mod kernel;
 mod open;
 mod output;
+pub mod playbook;
+pub mod resume;
 mod schema;
 pub mod shapes;
 
@@ -37,6 +39,8 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             shapes::run(&args, &mut anstream::stdout()).map(|()| 0)
         }
         Some(Command::Kernel(args)) => kernel::run(&args, &mut anstream::stdout()),
+        Some(Command::Playbook(args)) => playbook::run(&args),
+        Some(Command::Resume(args)) => resume::run(&args),
         Some(Command::Schema(args)) => schema::run(&args),
         Some(Command::Completions { shell }) => output::completions(shell),
         Some(Command::Man) => output::man(),
@@ -49,6 +53,12 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// The time, as incidents carry it: `2026-11-29T21:55:00Z`.
+fn now() -> String {
+    let now = jiff::Timestamp::now();
+    jiff::Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
 }
 
 /// Prints an error: what, why, and what to do next. Names in it came from outside and are escaped.

@@ -23,6 +23,8 @@ pub mod playbook;
 pub mod report;
 pub mod session;
 
+pub mod store;
+
 pub mod effect;
 
 pub mod tui;

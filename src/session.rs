@@ -4,8 +4,6 @@
 //! clock and reads no environment; both front ends drive it, so both reach the same report (law 10).
 
 mod kernels;
-#[cfg(test)]
-mod walk_tests;
 mod walking;
 
 use std::sync::Arc;
@@ -15,7 +13,6 @@ use rayon::prelude::*;
 use crate::case::{Case, InputMeta};
 use crate::playbook::chain::{self, Chain};
 use crate::playbook::{Library, Record, StepKind, Walk};
-
 use crate::read::event::{Data, Event};
 use crate::read::{self, Artifact, InputReading};
 use crate::report::{self, Report};
@@ -260,3 +257,6 @@ fn fill_from_path(event: &mut Event, hint: &source::PathHint) {
         event.origin.host.clone_from(&hint.host);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,6 +50,10 @@ pub enum Command {
     Shapes(super::shapes::ShapesArgs),
     /// Check a compiled kernel for indices that wrap, without a GPU.
     Kernel(super::kernel::KernelArgs),
+    /// List, show, check or walk through playbooks.
+    Playbook(super::playbook::PlaybookArgs),
+    /// List saved incidents, or open one.
+    Resume(super::resume::ResumeArgs),
     /// Print a JSON Schema of what the tool prints.
     Schema(SchemaArgs),
     /// Print a completion script.

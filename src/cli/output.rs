@@ -37,6 +37,16 @@ pub fn tell(text: &str) {
     let _ = writeln!(anstream::stderr(), "warpfault: {text}");
 }
 
+/// Shows what a running command prints, escaped, on standard error.
+pub fn live(chunk: &[u8]) {
+    let mut stderr = anstream::stderr();
+    let text = String::from_utf8_lossy(chunk);
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+        let _ = write!(stderr, "{}{end}", crate::text::escape(line.trim_end_matches('\r')));
+    }
+}
+
 /// Prints a completion script.
 pub fn completions(shell: clap_complete::Shell) -> Result<u8> {
     let mut bytes = Vec::new();

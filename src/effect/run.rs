@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use pty_process::blocking::{Command, Pts, Pty};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
@@ -45,6 +45,8 @@ const LIVE_LIMIT: usize = 256;
 pub enum RunEvent {
     /// A chunk of output, as printed: hostile until escaped.
     Output(Vec<u8>),
+    /// Time passed: look at the keys.
+    Tick,
     /// It ended; `output` is its log, loaded, for the engine.
     Ended {
         /// The step.
@@ -79,9 +81,15 @@ pub fn spawn(approved: Approved, log: PathBuf) -> RunHandle {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     let forward = send.clone();
-    std::thread::spawn(move || {
-        for chunk in output {
-            if forward.send(RunEvent::Output(chunk)).is_err() {
+    let forwarder = std::thread::spawn(move || {
+        loop {
+            let event = match output.recv_timeout(TICK) {
+                Ok(chunk) => RunEvent::Output(chunk),
+                Err(RecvTimeoutError::Timeout) => RunEvent::Tick,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            // The log keeps everything: where the front end lags, live chunks are dropped and memory stays bounded.
+            if forward.len() < LIVE_LIMIT && forward.send(event).is_err() {
                 return;
             }
         }
@@ -89,6 +97,8 @@ pub fn spawn(approved: Approved, log: PathBuf) -> RunHandle {
     std::thread::spawn(move || {
         let (ran, output) = run(&approved, &log, &flag, Some(&live));
         drop(live);
+        // The end comes last.
+        let _ = forwarder.join();
         let _ = send.send(RunEvent::Ended { step: approved.proposal().step.clone(), ran, output });
     });
     RunHandle { events, stop }
