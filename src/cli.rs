@@ -5,9 +5,11 @@
 
 mod analyze;
 mod arguments;
+mod doctor;
 pub mod kernel;
 mod open;
 mod output;
+pub mod probe;
 mod schema;
 pub mod shapes;
 
@@ -37,6 +39,9 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             shapes::run(&args, &mut anstream::stdout()).map(|()| 0)
         }
         Some(Command::Kernel(args)) => kernel::run(&args, &mut anstream::stdout()),
+        Some(Command::Probe(args)) => probe::run(&args),
+        Some(Command::Doctor(args)) => doctor::run(&args),
+        Some(Command::ProbeChild) => Ok(crate::probe::child::serve(std::io::stdin(), &mut std::io::stdout())),
         Some(Command::Schema(args)) => schema::run(&args),
         Some(Command::Completions { shell }) => output::completions(shell),
         Some(Command::Man) => output::man(),

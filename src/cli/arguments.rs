@@ -50,6 +50,13 @@ pub enum Command {
     Shapes(super::shapes::ShapesArgs),
     /// Check a compiled kernel for indices that wrap, without a GPU.
     Kernel(super::kernel::KernelArgs),
+    /// Rerun a kernel on the GPU at boundary sizes, each in a process of its own.
+    Probe(Box<super::probe::ProbeArgs>),
+    /// Say what this machine can do.
+    Doctor(super::doctor::DoctorArgs),
+    /// Serve one request of the probe.
+    #[command(name = "__probe", hide = true)]
+    ProbeChild,
     /// Print a JSON Schema of what the tool prints.
     Schema(SchemaArgs),
     /// Print a completion script.
@@ -116,4 +123,6 @@ pub enum SchemaName {
     Shapes,
     /// `kernel --format json`
     Kernel,
+    /// `probe --format json`
+    Probe,
 }

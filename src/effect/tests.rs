@@ -144,7 +144,8 @@ fn a_key_ends_the_whole_tree() {
 fn what_a_command_leaves_behind_ends_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().display();
-    let script = format!("setsid sh -c 'echo $$ > {at}/1; sleep 1000' & while [ ! -s {at}/1 ]; do sleep 0.02; done");
+    let script =
+        format!("setsid sh -c 'echo $$ > {at}/1; sleep 1000' & while [ ! -s {at}/1 ]; do sleep 0.02; done");
     let (ran, _, _) = run(&["sh", "-c", &script], 60, &never());
     assert_eq!(ran.ended, Ended::Exit(0));
     for pid in wait_for(folder.path(), 1) {

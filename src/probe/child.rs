@@ -74,7 +74,8 @@ fn refuse(voice: &mut Voice<'_>, why: &str) -> u8 {
 /// A failure of a driver call.
 fn call_failed(stage: Stage, failed: CallFailed) -> Failure {
     let name = u32::try_from(failed.code).ok().and_then(crate::tables::cuda_status::by_code);
-    let text = name.map_or_else(|| "a status that this program doesn't know".to_owned(), |s| s.text().to_owned());
+    let text =
+        name.map_or_else(|| "a status that this program doesn't know".to_owned(), |s| s.text().to_owned());
     Failure {
         stage,
         code: Some(failed.code),
@@ -105,14 +106,17 @@ fn open(device: u32, voice: &mut Voice<'_>) -> Result<Cuda, Failure> {
     cuda.start(device).map_err(|failed| {
         let mut failure = call_failed(Stage::Init, failed);
         match (failed.call, failed.code) {
-            ("cuInit", 100) => failure.message = "the NVIDIA driver is there but shows no GPU (cuInit returned 100)".into(),
+            ("cuInit", 100) => {
+                failure.message = "the NVIDIA driver is there but shows no GPU (cuInit returned 100)".into()
+            }
             ("cuInit", 34) => {
                 failure.message =
                     "libcuda.so.1 is the toolkit's stub and no driver (cuInit returned 34)".to_owned();
             }
             ("cuDeviceGet", 101) => {
                 let count = cuda.count().unwrap_or(0);
-                failure.message = format!("there is no GPU {device}: the driver shows {count}, numbered from 0");
+                failure.message =
+                    format!("there is no GPU {device}: the driver shows {count}, numbered from 0");
             }
             _ => {}
         }
@@ -146,18 +150,20 @@ fn describe(device: u32, voice: &mut Voice<'_>) -> Result<Device, Failure> {
 fn compile_source(compile: &Compile, voice: &mut Voice<'_>) -> Result<Reply, Failure> {
     voice.stage(Stage::Compile);
     let failed = |message: String| plain_failure(Stage::Compile, message);
-    let file = std::fs::File::open(&compile.source).map_err(|error| failed(format!("{}: {error}", compile.source)))?;
+    let file = std::fs::File::open(&compile.source)
+        .map_err(|error| failed(format!("{}: {error}", compile.source)))?;
     let mut source = String::new();
     file.take(SOURCE_LIMIT_BYTES)
         .read_to_string(&mut source)
         .map_err(|error| failed(format!("{}: {error}", compile.source)))?;
-    let (ptx, log) = nvrtc::compile(&source, &compile.source, compile.architecture).map_err(|why| match why {
-        nvrtc::CompileFailed::Missing(what) => failed(format!("NVRTC can't compile here: {what}")),
-        nvrtc::CompileFailed::Refused(code, log) => Failure {
-            code: Some(code),
-            ..failed(format!("NVRTC refused the source (status {code}): {}", log.trim()))
-        },
-    })?;
+    let (ptx, log) =
+        nvrtc::compile(&source, &compile.source, compile.architecture).map_err(|why| match why {
+            nvrtc::CompileFailed::Missing(what) => failed(format!("NVRTC can't compile here: {what}")),
+            nvrtc::CompileFailed::Refused(code, log) => Failure {
+                code: Some(code),
+                ..failed(format!("NVRTC refused the source (status {code}): {}", log.trim()))
+            },
+        })?;
     std::fs::write(&compile.output, ptx).map_err(|error| failed(format!("{}: {error}", compile.output)))?;
     Ok(Reply::Compiled { log })
 }

@@ -67,12 +67,14 @@ fn from_masks(kernel: &Kernel, bindings: &Bindings, axis: u8) -> Option<Axis> {
             continue;
         }
         let roots = [assumption.fact];
-        let program = dag.slice(&roots).into_iter().find(|&id| {
-            dag.as_var(id).is_some_and(|(_, var)| var.kind == VarKind::ProgramId(axis))
-        })?;
+        let program = dag
+            .slice(&roots)
+            .into_iter()
+            .find(|&id| dag.as_var(id).is_some_and(|(_, var)| var.kind == VarKind::ProgramId(axis)))?;
         let env = environment(&kernel.model, bindings, &BTreeSet::new(), &[assumption.fact, program]);
         let goal = Goal { node: program, upward: true, limit: -1 };
-        let Outcome::Passes { value, greatest: true, .. } = env.search(goal, &[(assumption.fact, true)], &mut FUEL.clone())
+        let Outcome::Passes { value, greatest: true, .. } =
+            env.search(goal, &[(assumption.fact, true)], &mut FUEL.clone())
         else {
             continue;
         };
@@ -235,8 +237,10 @@ mod tests {
         let kernel = cached(WRAP, "fused_lora_xw_kernel");
         let set = bindings("M=234624 N=9216 K=32 stride_xm=32 stride_ym=9216");
         let axes = grid(&kernel, &set);
-        let sizes: Vec<Option<u32>> =
-            axes.iter().map(|axis| if let Axis::Blocks(size, _) = axis { Some(*size) } else { None }).collect();
+        let sizes: Vec<Option<u32>> = axes
+            .iter()
+            .map(|axis| if let Axis::Blocks(size, _) = axis { Some(*size) } else { None })
+            .collect();
         assert_eq!(sizes, [Some(1833), Some(72), Some(1)]);
         let set = with_grid(&set, [1833, 72, 1]);
         let bytes = |index| reach(&kernel, &set, index);

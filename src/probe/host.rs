@@ -126,8 +126,13 @@ pub fn ask(program: &Program, request: &Request, deadline: Duration, cancel: &At
 #[must_use]
 pub fn run(program: &Program, input: Vec<u8>, deadline: Duration, cancel: &AtomicBool) -> Ending {
     let start = Instant::now();
-    let mut ending =
-        Ending { reply: None, stage: None, exit: Exit::Code(0), printed: String::new(), elapsed: Duration::ZERO };
+    let mut ending = Ending {
+        reply: None,
+        stage: None,
+        exit: Exit::Code(0),
+        printed: String::new(),
+        elapsed: Duration::ZERO,
+    };
     let mut child = match spawn(program) {
         Ok(child) => child,
         Err(error) => {

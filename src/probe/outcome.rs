@@ -199,16 +199,20 @@ fn failed(failure: &Failure, verdict: &mut Verdict) {
 fn ended(ending: &Ending, verdict: &mut Verdict) {
     let while_doing = ending.stage.map_or_else(String::new, |stage| format!(" while {}", stage.doing()));
     let (outcome, detail) = match &ending.exit {
-        Exit::TimedOut => (Outcome::Timeout, format!("it did not end within its deadline{while_doing}; it was ended")),
-        Exit::Unkillable => {
-            (Outcome::Timeout, format!("it did not end within its deadline{while_doing}, nor when it was killed"))
+        Exit::TimedOut => {
+            (Outcome::Timeout, format!("it did not end within its deadline{while_doing}; it was ended"))
         }
+        Exit::Unkillable => (
+            Outcome::Timeout,
+            format!("it did not end within its deadline{while_doing}, nor when it was killed"),
+        ),
         Exit::Cancelled => (Outcome::Cancelled, "stopped".to_owned()),
         Exit::NotStarted(why) => (Outcome::NotStarted, format!("the process can't be started: {why}")),
         Exit::Signal(number) => (Outcome::Crash, format!("the process died of signal {number}{while_doing}")),
-        Exit::Code(code) => {
-            (Outcome::Garbage, format!("the process ended with status {code} and no reply that can be read{while_doing}"))
-        }
+        Exit::Code(code) => (
+            Outcome::Garbage,
+            format!("the process ended with status {code} and no reply that can be read{while_doing}"),
+        ),
     };
     verdict.outcome = outcome;
     verdict.detail = Some(detail);

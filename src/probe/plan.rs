@@ -211,7 +211,8 @@ impl Plan {
         };
         if let Some(step) = self.wanted.iter().find(|step| !is_done(step)) {
             // Where the end-aligned small run failed already, the start-aligned one says nothing.
-            let pointless = step.role == Role::UnderRun && self.outcome_of(Role::Small) != Some(Outcome::Pass);
+            let pointless =
+                step.role == Role::UnderRun && self.outcome_of(Role::Small) != Some(Outcome::Pass);
             return if pointless { self.halving() } else { Some(*step) };
         }
         self.halving()
@@ -221,7 +222,8 @@ impl Plan {
     fn is_hopeless(&self) -> bool {
         let timeouts = self.done.iter().filter(|(_, outcome)| *outcome == Outcome::Timeout).count();
         let barred = |outcome: &Outcome| {
-            outcome.is_void() && !matches!(outcome, Outcome::Timeout | Outcome::GpuOom | Outcome::LaunchConfig)
+            outcome.is_void()
+                && !matches!(outcome, Outcome::Timeout | Outcome::GpuOom | Outcome::LaunchConfig)
         };
         timeouts >= TIMEOUTS || self.done.iter().any(|(_, outcome)| barred(outcome))
     }

@@ -357,7 +357,12 @@ mod tests {
     use super::*;
 
     fn trial() -> Reply {
-        Reply::Trial(TrialReply { code: 700, call: "cuCtxSynchronize".into(), ms: 1.5, ..TrialReply::default() })
+        Reply::Trial(TrialReply {
+            code: 700,
+            call: "cuCtxSynchronize".into(),
+            ms: 1.5,
+            ..TrialReply::default()
+        })
     }
 
     #[test]

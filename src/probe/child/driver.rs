@@ -161,7 +161,8 @@ fn checked(call: &'static str, code: i32) -> Answer<()> {
 }
 
 fn text_of(buffer: &[u8]) -> String {
-    CStr::from_bytes_until_nul(buffer).map_or_else(|_| String::new(), |text| text.to_string_lossy().into_owned())
+    CStr::from_bytes_until_nul(buffer)
+        .map_or_else(|_| String::new(), |text| text.to_string_lossy().into_owned())
 }
 
 impl Cuda {
@@ -237,7 +238,9 @@ impl Cuda {
     pub fn attribute(&self, which: i32) -> Answer<i32> {
         let mut value = 0;
         // SAFETY: the out pointer is a live local; an unknown attribute is a status.
-        checked("cuDeviceGetAttribute", unsafe { (self.core.attribute)(&raw mut value, which, self.device) })?;
+        checked("cuDeviceGetAttribute", unsafe {
+            (self.core.attribute)(&raw mut value, which, self.device)
+        })?;
         Ok(value)
     }
 
@@ -324,7 +327,9 @@ impl Cuda {
     pub fn allow_shared(&self, function: Function, bytes: u32) -> Answer<()> {
         let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
         // SAFETY: the function is loaded.
-        checked("cuFuncSetAttribute", unsafe { (self.core.set_attribute)(function.0, MAX_DYNAMIC_SHARED, bytes) })
+        checked("cuFuncSetAttribute", unsafe {
+            (self.core.set_attribute)(function.0, MAX_DYNAMIC_SHARED, bytes)
+        })
     }
 
     /// Launches a kernel on the default stream. Every argument holds at least its parameter's size: the driver reads as
@@ -416,7 +421,8 @@ impl DeviceMemory for Cuda {
         let mut handle = 0;
         let properties = self.properties();
         // SAFETY: both pointers are live locals.
-        let code = unsafe { (self.mapping()?.create)(&raw mut handle, bytes as usize, &raw const properties, 0) };
+        let code =
+            unsafe { (self.mapping()?.create)(&raw mut handle, bytes as usize, &raw const properties, 0) };
         checked("cuMemCreate", code)?;
         Ok(handle)
     }
@@ -429,7 +435,9 @@ impl DeviceMemory for Cuda {
     fn allow(&mut self, address: u64, bytes: u64) -> Answer<()> {
         let rights = AccessRights { location: self.location(), flags: READ_WRITE };
         // SAFETY: device addresses only; the one descriptor is a live local.
-        checked("cuMemSetAccess", unsafe { (self.mapping()?.allow)(address, bytes as usize, &raw const rights, 1) })
+        checked("cuMemSetAccess", unsafe {
+            (self.mapping()?.allow)(address, bytes as usize, &raw const rights, 1)
+        })
     }
 
     fn allocate(&mut self, bytes: u64) -> Answer<u64> {

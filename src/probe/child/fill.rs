@@ -111,7 +111,9 @@ mod tests {
         assert_eq!(bytes(&Fill::Value { element_bytes: 2, value: -2 }, 10), [0xfe, 0xff].repeat(5));
         assert_eq!(bytes(&Fill::Zero, 9), [0; 9]);
         let random = bytes(&Fill::Random { element_bytes: 1, low: 3, high: 9 }, 64);
-        assert!(random.iter().all(|byte| (3..9).contains(byte)) && random.iter().any(|byte| *byte != random[0]));
+        assert!(
+            random.iter().all(|byte| (3..9).contains(byte)) && random.iter().any(|byte| *byte != random[0])
+        );
     }
 
     #[test]

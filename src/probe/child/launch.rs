@@ -126,7 +126,10 @@ fn check_parameters(cuda: &Cuda, function: Function, values: &[Vec<u8>]) -> Resu
         return Ok(());
     }
     let wrong = |what: String| {
-        Err(Failure { code: Some(1), ..plain_failure(Stage::Launch, format!("the arguments don't fit the kernel: {what}")) })
+        Err(Failure {
+            code: Some(1),
+            ..plain_failure(Stage::Launch, format!("the arguments don't fit the kernel: {what}"))
+        })
     };
     for (index, value) in values.iter().enumerate() {
         match cuda.parameter(function, index) {

@@ -124,7 +124,12 @@ fn cut(bytes: u64, granularity: u64, backing: Backing) -> Option<Cut> {
     }
     if backing == Backing::Whole {
         let mapped_bytes = round_up(bytes, granularity)?;
-        return Some(Cut { mapped_bytes, piece_bytes: mapped_bytes, pieces: 1, physical_bytes: mapped_bytes });
+        return Some(Cut {
+            mapped_bytes,
+            piece_bytes: mapped_bytes,
+            pieces: 1,
+            physical_bytes: mapped_bytes,
+        });
     }
     let mut piece_bytes = granularity;
     while round_up(bytes, piece_bytes)? / piece_bytes > MAPPINGS {

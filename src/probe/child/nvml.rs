@@ -66,7 +66,8 @@ impl Nvml {
     }
 
     fn driver(&self) -> Option<String> {
-        let ask = self.function::<unsafe extern "C" fn(*mut c_char, u32) -> i32>(b"nvmlSystemGetDriverVersion\0")?;
+        let ask =
+            self.function::<unsafe extern "C" fn(*mut c_char, u32) -> i32>(b"nvmlSystemGetDriverVersion\0")?;
         let mut text = [0_u8; 96];
         // SAFETY: NVML writes at most the 96 bytes that it is told of.
         let code = unsafe { ask(text.as_mut_ptr().cast(), 96) };
@@ -75,8 +76,9 @@ impl Nvml {
     }
 
     fn device(&self, pci: &str) -> Option<Handle> {
-        let ask = self
-            .function::<unsafe extern "C" fn(*const c_char, *mut Handle) -> i32>(b"nvmlDeviceGetHandleByPciBusId_v2\0")?;
+        let ask = self.function::<unsafe extern "C" fn(*const c_char, *mut Handle) -> i32>(
+            b"nvmlDeviceGetHandleByPciBusId_v2\0",
+        )?;
         let bus = CString::new(pci).ok()?;
         let mut handle = ptr::null_mut();
         // SAFETY: the text ends with NUL, the out pointer is a live local.
@@ -84,7 +86,8 @@ impl Nvml {
     }
 
     fn used_bytes(&self, device: Handle) -> Option<u64> {
-        let ask = self.function::<unsafe extern "C" fn(Handle, *mut Memory) -> i32>(b"nvmlDeviceGetMemoryInfo\0")?;
+        let ask =
+            self.function::<unsafe extern "C" fn(Handle, *mut Memory) -> i32>(b"nvmlDeviceGetMemoryInfo\0")?;
         let mut memory = Memory::default();
         // SAFETY: the handle came from NVML, the out pointer is a live local.
         (unsafe { ask(device, &raw mut memory) } == 0).then_some(memory.used)

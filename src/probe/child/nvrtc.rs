@@ -34,7 +34,8 @@ struct Nvrtc {
 }
 
 fn candidates() -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = std::env::var_os("WARPFAULT_NVRTC").map(PathBuf::from).into_iter().collect();
+    let mut found: Vec<PathBuf> =
+        std::env::var_os("WARPFAULT_NVRTC").map(PathBuf::from).into_iter().collect();
     found.extend(NAMES.map(PathBuf::from));
     let home = std::env::var_os("CUDA_HOME").map(|home| PathBuf::from(home).join("lib64"));
     for folder in home.into_iter().chain(FOLDERS.map(PathBuf::from)) {
@@ -106,14 +107,16 @@ pub fn compile(source: &str, name: &str, architecture: u32) -> Result<(Vec<u8>, 
     let (source, name) = (text(source)?, text(name)?);
     let mut program: Program = ptr::null_mut();
     // SAFETY: both texts end with NUL and outlive the program; there are no headers.
-    let code = unsafe {
-        create(&raw mut program, source.as_ptr(), name.as_ptr(), 0, ptr::null(), ptr::null())
-    };
+    let code =
+        unsafe { create(&raw mut program, source.as_ptr(), name.as_ptr(), 0, ptr::null(), ptr::null()) };
     if code != 0 {
         return Err(CompileFailed::Refused(code, "nvrtcCreateProgram".to_owned()));
     }
-    let options =
-        [text(&format!("--gpu-architecture=compute_{architecture}"))?, text("--generate-line-info")?, text("-default-device")?];
+    let options = [
+        text(&format!("--gpu-architecture=compute_{architecture}"))?,
+        text("--generate-line-info")?,
+        text("-default-device")?,
+    ];
     let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
     // SAFETY: the program is alive; the options outlive the call.
     let code = unsafe { run(program, i32::try_from(pointers.len()).unwrap_or(0), pointers.as_ptr()) };

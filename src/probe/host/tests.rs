@@ -20,7 +20,8 @@ fn said(code: i32) -> String {
 
 #[test]
 fn a_reply_is_heard_between_what_the_kernel_prints() {
-    let script = format!("read request; echo noise; printf 'no end of line'; echo '{}'; echo more >&2", said(700));
+    let script =
+        format!("read request; echo noise; printf 'no end of line'; echo '{}'; echo more >&2", said(700));
     let ending = end(&script, LONG);
     let verdict = judge(&ending);
     assert_eq!((verdict.outcome, verdict.code), (Outcome::IllegalAddress, Some(700)));
@@ -52,11 +53,7 @@ fn a_hang_is_ended_with_everything_that_it_started() {
     let folder = tempfile::tempdir().unwrap();
     let marker = folder.path().join("grandchild");
     let stage = protocol::line(&Reply::Stage { stage: Stage::Run });
-    let script = format!(
-        "sleep 600 & echo $! > '{}'; echo '{}'; wait",
-        marker.display(),
-        stage.trim_end()
-    );
+    let script = format!("sleep 600 & echo $! > '{}'; echo '{}'; wait", marker.display(), stage.trim_end());
     let ending = end(&script, Duration::from_secs(2));
     assert_eq!((ending.exit.clone(), ending.stage), (Exit::TimedOut, Some(Stage::Run)));
     let verdict = judge(&ending);

@@ -57,7 +57,9 @@ impl Plan {
             return (Finding::Refuted, said);
         }
         if !self.is_monotone() {
-            let why = format!("not an overflow: sizes of {name} past the first failure pass, so failing doesn't follow the size");
+            let why = format!(
+                "not an overflow: sizes of {name} past the first failure pass, so failing doesn't follow the size"
+            );
             return (Finding::Refuted, why);
         }
         if let Some(Outcome::Pass) | None = self.outcome_of(Role::UnderRun) {
@@ -79,7 +81,11 @@ impl Plan {
     fn barred(&self, name: &str) -> Option<String> {
         let of = |outcome: Outcome| self.done.iter().find(|(_, found)| *found == outcome);
         let at = |step: &Step| {
-            if step.role == Role::Only { String::new() } else { format!(" at {name} = {}", number(step.value)) }
+            if step.role == Role::Only {
+                String::new()
+            } else {
+                format!(" at {name} = {}", number(step.value))
+            }
         };
         if let Some((step, _)) = of(Outcome::Timeout) {
             return Some(format!("the kernel did not end before its deadline{}; it was ended", at(step)));
@@ -131,12 +137,17 @@ impl Plan {
         if let Some(mixed) = self.mixed() {
             return (Finding::Inconclusive, mixed);
         }
-        if boundary.last_pass != Some(predicted.last_pass) || boundary.first_fail != Some(predicted.first_fail) {
+        if boundary.last_pass != Some(predicted.last_pass)
+            || boundary.first_fail != Some(predicted.first_fail)
+        {
             let found = match (boundary.last_pass, boundary.first_fail) {
                 (Some(pass), Some(fail)) => format!("{} passes and {} fails", number(pass), number(fail)),
                 _ => "no size passes".to_owned(),
             };
-            return (Finding::Refuted, format!("the boundary is elsewhere: {found}; predicted were {last} and {first}"));
+            return (
+                Finding::Refuted,
+                format!("the boundary is elsewhere: {found}; predicted were {last} and {first}"),
+            );
         }
         let fault = self.done.iter().find(|(_, o)| o.is_fault()).map_or("fails", |(_, o)| o.name());
         let head = format!("{name} = {last} passes, {first} ends with {fault}, each in a process of its own");
@@ -150,12 +161,16 @@ impl Plan {
         let boundary = self.boundary();
         let largest = self.done.iter().map(|(step, _)| step.value).max().unwrap_or(0);
         if let [(Step { role: Role::Only, .. }, outcome)] = self.done.as_slice() {
-            return (Finding::Inconclusive, format!("one run, which ended with {}; there is no size to sweep", outcome.name()));
+            return (
+                Finding::Inconclusive,
+                format!("one run, which ended with {}; there is no size to sweep", outcome.name()),
+            );
         }
         match (boundary.last_pass, boundary.first_fail) {
-            (_, None) => {
-                (Finding::Refuted, format!("no boundary: every size of {name} up to {} passes", number(largest)))
-            }
+            (_, None) => (
+                Finding::Refuted,
+                format!("no boundary: every size of {name} up to {} passes", number(largest)),
+            ),
             (Some(pass), Some(fail)) => (
                 Finding::Inconclusive,
                 format!(
@@ -164,9 +179,10 @@ impl Plan {
                     number(fail)
                 ),
             ),
-            (None, Some(fail)) => {
-                (Finding::Inconclusive, format!("it fails from {name} = {} on, and nothing smaller was run", number(fail)))
-            }
+            (None, Some(fail)) => (
+                Finding::Inconclusive,
+                format!("it fails from {name} = {} on, and nothing smaller was run", number(fail)),
+            ),
         }
     }
 }

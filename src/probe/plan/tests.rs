@@ -119,7 +119,9 @@ fn a_hang_ends_the_search_soon() {
 
 #[test]
 fn what_bars_one_run_bars_all() {
-    for outcome in [Outcome::NoKernelImage, Outcome::Driver, Outcome::Garbage, Outcome::Crash, Outcome::NotStarted] {
+    for outcome in
+        [Outcome::NoKernelImage, Outcome::Driver, Outcome::Garbage, Outcome::Crash, Outcome::NotStarted]
+    {
         let plan = walk(question(), |_| outcome);
         assert_eq!(plan.done().len(), 1, "{outcome:?}");
         assert_eq!(plan.conclude("M", None).finding, Finding::Inconclusive);

@@ -31,7 +31,8 @@ impl Books {
     /// Whether a kernel could touch the byte at `address`.
     fn reaches(&self, address: u64) -> bool {
         let holds = |start: u64, bytes: u64| address >= start && address - start < bytes;
-        let mapped = self.mapped.range(..=address).next_back().is_some_and(|(&start, &bytes)| holds(start, bytes));
+        let mapped =
+            self.mapped.range(..=address).next_back().is_some_and(|(&start, &bytes)| holds(start, bytes));
         mapped && self.allowed.iter().any(|&(start, bytes)| holds(start, bytes))
             || self.plain.iter().any(|(&start, &bytes)| holds(start, bytes))
     }
