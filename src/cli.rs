@@ -5,11 +5,13 @@
 
 mod analyze;
 mod arguments;
+mod doctor;
 pub mod kernel;
 mod open;
 mod output;
 pub mod playbook;
 pub mod resume;
+pub mod probe;
 mod schema;
 pub mod shapes;
 
@@ -41,6 +43,9 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Kernel(args)) => kernel::run(&args, &mut anstream::stdout()),
         Some(Command::Playbook(args)) => playbook::run(&args),
         Some(Command::Resume(args)) => resume::run(&args),
+        Some(Command::Probe(args)) => probe::run(&args),
+        Some(Command::Doctor(args)) => doctor::run(&args),
+        Some(Command::ProbeChild) => Ok(crate::probe::child::serve(std::io::stdin(), &mut std::io::stdout())),
         Some(Command::Schema(args)) => schema::run(&args),
         Some(Command::Completions { shell }) => output::completions(shell),
         Some(Command::Man) => output::man(),

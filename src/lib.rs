@@ -19,6 +19,7 @@ pub mod case;
 pub mod verdict;
 
 pub mod playbook;
+pub mod probe;
 
 pub mod report;
 pub mod session;

@@ -11,6 +11,8 @@ pub mod markdown;
 pub mod model;
 pub mod model_extents;
 pub mod number_line;
+pub mod probe;
+pub mod probe_text;
 pub mod shapes;
 pub mod shapes_text;
 pub mod text;

@@ -54,6 +54,13 @@ pub enum Command {
     Playbook(super::playbook::PlaybookArgs),
     /// List saved incidents, or open one.
     Resume(super::resume::ResumeArgs),
+    /// Rerun a kernel on the GPU at boundary sizes, each in a process of its own.
+    Probe(Box<super::probe::ProbeArgs>),
+    /// Say what this machine can do.
+    Doctor(super::doctor::DoctorArgs),
+    /// Serve one request of the probe.
+    #[command(name = "__probe", hide = true)]
+    ProbeChild,
     /// Print a JSON Schema of what the tool prints.
     Schema(SchemaArgs),
     /// Print a completion script.
@@ -120,4 +127,6 @@ pub enum SchemaName {
     Shapes,
     /// `kernel --format json`
     Kernel,
+    /// `probe --format json`
+    Probe,
 }
