@@ -12,6 +12,7 @@ pub mod number_line;
 pub mod shapes;
 pub mod shapes_text;
 pub mod text;
+pub mod wording;
 
 pub use build::build;
 pub use fields::kind as evidence_kind;
