@@ -9,6 +9,7 @@ pub mod markdown;
 pub mod model;
 pub mod model_extents;
 pub mod number_line;
+pub mod redact;
 pub mod shapes;
 pub mod shapes_text;
 pub mod text;

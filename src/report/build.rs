@@ -4,8 +4,10 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Map, Value};
+
 use crate::case::{Case, Evidence, EvidenceId, Fact, Provenance};
-use crate::read::event::Messenger;
+use crate::read::event::{Event, Messenger};
 use crate::tables::class::{FailureClass, Family as ClassFamily};
 use crate::text::escape;
 use crate::verdict::{self, Verdict, places};
@@ -211,7 +213,7 @@ fn hypothesis(hypothesis: &verdict::Hypothesis) -> model::Hypothesis {
 }
 
 /// A shape that 64 bits cannot count is left out: its log is wrong, or hostile.
-fn shape(row: &verdict::shapes::ShapeRow) -> Option<serde_json::Value> {
+fn shape(row: &verdict::shapes::ShapeRow) -> Option<Value> {
     let view = ShapeView::of(&row.layout, row.sweep, None).ok()?;
     let mut value = serde_json::to_value(&view).ok()?;
     let map = value.as_object_mut()?;
@@ -229,14 +231,14 @@ fn shape(row: &verdict::shapes::ShapeRow) -> Option<serde_json::Value> {
 }
 
 /// Names of dimensions come from the log.
-fn escape_names(map: &mut serde_json::Map<String, serde_json::Value>) {
-    let names = map.get_mut("names").and_then(serde_json::Value::as_array_mut).into_iter().flatten();
+fn escape_names(map: &mut Map<String, Value>) {
+    let names = map.get_mut("names").and_then(Value::as_array_mut).into_iter().flatten();
     for name in names {
         if let Some(text) = name.as_str() {
             *name = show(text).into();
         }
     }
-    if let Some(text) = map.get("sweep").and_then(serde_json::Value::as_str) {
+    if let Some(text) = map.get("sweep").and_then(Value::as_str) {
         let text = show(text);
         map.insert("sweep".to_owned(), text.into());
     }
@@ -318,6 +320,14 @@ fn referred(verdict: &Verdict) -> BTreeSet<EvidenceId> {
     all
 }
 
+/// The host that printed the line, where its prefixes name one.
+fn with_host(mut fields: Map<String, Value>, event: &Event) -> Map<String, Value> {
+    if let Some(host) = &event.origin.host {
+        fields.insert("host".to_owned(), show(host).into());
+    }
+    fields
+}
+
 fn one_evidence(evidence: &Evidence) -> model::Evidence {
     let from = match &evidence.provenance {
         Provenance::Span(span) => {
@@ -336,7 +346,7 @@ fn one_evidence(evidence: &Evidence) -> model::Evidence {
             time: event.origin.time.as_ref().map(|stamp| show(&stamp.text)),
             from,
             text: show(event.text.trim_end()),
-            fields: fields::fields(event),
+            fields: with_host(fields::fields(event), event),
         },
         Fact::Derived(derived) => model::Evidence {
             id,
