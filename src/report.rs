@@ -3,8 +3,11 @@
 //! In: a case and its verdict. Out: [`model::Report`], and text, Markdown and JSON made of it. Every string that came from
 //! a log is escaped here, once, so that no format can let one through. It knows nothing of terminals.
 
+pub mod asked;
 pub mod build;
 mod fields;
+pub mod figure;
+pub mod html;
 pub mod markdown;
 pub mod model;
 pub mod model_extents;

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use crate::arith::Reading;
 use crate::case::{Case, Evidence, EvidenceId, Fact, Provenance};
-use crate::read::event::{Event, Messenger};
+use crate::read::event::{Data, Event, Messenger};
 use crate::tables::class::{FailureClass, Family as ClassFamily};
 use crate::text::escape;
 use crate::verdict::{self, Verdict, places};
@@ -18,6 +19,9 @@ use super::shapes::ShapeView;
 
 /// Evidence that a report lists beside what it refers to.
 const EVIDENCE_LIMIT: usize = 400;
+
+/// Versions, settings and commands that it lists beyond those.
+const FACT_LIMIT: usize = 200;
 
 /// Shapes that a report lists.
 const SHAPE_LIMIT: usize = 12;
@@ -294,17 +298,59 @@ fn next(step: &verdict::Next) -> model::Next {
 /// What the report refers to, then the first of the rest.
 fn evidence(case: &Case, verdict: &Verdict) -> Vec<model::Evidence> {
     let referred = referred(verdict);
+    let wrapped = wrapped(case, verdict);
     let mut room = EVIDENCE_LIMIT;
+    let mut facts = FACT_LIMIT;
+    let take = |room: &mut usize| {
+        let fits = *room > 0;
+        *room = room.saturating_sub(1);
+        fits
+    };
     case.evidence()
         .iter()
         .filter(|evidence| {
-            referred.contains(&evidence.id) || {
-                let fits = room > 0;
-                room = room.saturating_sub(1);
-                fits
-            }
+            referred.contains(&evidence.id) || take(&mut room) || is_asked_for(evidence) && take(&mut facts)
         })
-        .map(one_evidence)
+        .map(|evidence| {
+            let mut shown = one_evidence(evidence);
+            if let Some((_, value)) = wrapped.iter().find(|(id, _)| *id == evidence.id) {
+                shown.fields.insert("wrapped".to_owned(), value.clone());
+            }
+            shown
+        })
+        .collect()
+}
+
+/// What every maintainer asks for first, however long the log is.
+fn is_asked_for(evidence: &Evidence) -> bool {
+    matches!(&evidence.fact, Fact::Event(event) if matches!(event.data, Data::Environment(_) | Data::Command(_)))
+}
+
+/// The indices that the distance test recovers, beside the records that they are read from.
+fn wrapped(case: &Case, verdict: &Verdict) -> Vec<(EvidenceId, Value)> {
+    let Some(view) = verdict.view(case) else { return Vec::new() };
+    let found =
+        verdict::cause::distance::readings(&view).into_iter().filter_map(|reading| match reading.reading {
+            Reading::Wrapped(found) => Some((reading.evidence, found)),
+            _ => None,
+        });
+    found
+        .filter_map(|(id, found)| {
+            let base = case.get(id).and_then(|evidence| match &evidence.fact {
+                Fact::Event(event) => match &event.data {
+                    Data::Sanitizer(record) => record.nearest.map(|near| near.base),
+                    _ => None,
+                },
+                Fact::Derived(_) => None,
+            })?;
+            let intended = base.checked_add(found.recovered_index.checked_mul(found.element_bytes)?)?;
+            let value = serde_json::json!({
+                "element_bytes": found.element_bytes, "multiples": found.k, "index": found.recovered_index,
+                "row": found.row_col.map(|(row, _)| row), "column": found.row_col.map(|(_, column)| column),
+                "intended": hex(Some(intended)),
+            });
+            Some((id, value))
+        })
         .collect()
 }
 
