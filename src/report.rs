@@ -3,19 +3,24 @@
 //! In: a case and its verdict. Out: [`model::Report`], and text, Markdown and JSON made of it. Every string that came from
 //! a log is escaped here, once, so that no format can let one through. It knows nothing of terminals.
 
+pub mod asked;
 pub mod build;
 mod fields;
 pub mod kernel;
 pub mod kernel_text;
+pub mod figure;
+pub mod html;
 pub mod markdown;
 pub mod model;
 pub mod model_extents;
 pub mod number_line;
 pub mod probe;
 pub mod probe_text;
+pub mod redact;
 pub mod shapes;
 pub mod shapes_text;
 pub mod text;
+pub mod wording;
 
 pub use build::build;
 pub use fields::kind as evidence_kind;

@@ -4,8 +4,11 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Map, Value};
+
+use crate::arith::Reading;
 use crate::case::{Case, Evidence, EvidenceId, Fact, Provenance};
-use crate::read::event::Messenger;
+use crate::read::event::{Data, Event, Messenger};
 use crate::tables::class::{FailureClass, Family as ClassFamily};
 use crate::text::escape;
 use crate::verdict::{self, Verdict, places};
@@ -16,6 +19,9 @@ use super::shapes::ShapeView;
 
 /// Evidence that a report lists beside what it refers to.
 const EVIDENCE_LIMIT: usize = 400;
+
+/// Versions, settings and commands that it lists beyond those.
+const FACT_LIMIT: usize = 200;
 
 /// Shapes that a report lists.
 const SHAPE_LIMIT: usize = 12;
@@ -211,7 +217,7 @@ fn hypothesis(hypothesis: &verdict::Hypothesis) -> model::Hypothesis {
 }
 
 /// A shape that 64 bits cannot count is left out: its log is wrong, or hostile.
-fn shape(row: &verdict::shapes::ShapeRow) -> Option<serde_json::Value> {
+fn shape(row: &verdict::shapes::ShapeRow) -> Option<Value> {
     let view = ShapeView::of(&row.layout, row.sweep, None).ok()?;
     let mut value = serde_json::to_value(&view).ok()?;
     let map = value.as_object_mut()?;
@@ -229,14 +235,14 @@ fn shape(row: &verdict::shapes::ShapeRow) -> Option<serde_json::Value> {
 }
 
 /// Names of dimensions come from the log.
-fn escape_names(map: &mut serde_json::Map<String, serde_json::Value>) {
-    let names = map.get_mut("names").and_then(serde_json::Value::as_array_mut).into_iter().flatten();
+fn escape_names(map: &mut Map<String, Value>) {
+    let names = map.get_mut("names").and_then(Value::as_array_mut).into_iter().flatten();
     for name in names {
         if let Some(text) = name.as_str() {
             *name = show(text).into();
         }
     }
-    if let Some(text) = map.get("sweep").and_then(serde_json::Value::as_str) {
+    if let Some(text) = map.get("sweep").and_then(Value::as_str) {
         let text = show(text);
         map.insert("sweep".to_owned(), text.into());
     }
@@ -292,17 +298,59 @@ fn next(step: &verdict::Next) -> model::Next {
 /// What the report refers to, then the first of the rest.
 fn evidence(case: &Case, verdict: &Verdict) -> Vec<model::Evidence> {
     let referred = referred(verdict);
+    let wrapped = wrapped(case, verdict);
     let mut room = EVIDENCE_LIMIT;
+    let mut facts = FACT_LIMIT;
+    let take = |room: &mut usize| {
+        let fits = *room > 0;
+        *room = room.saturating_sub(1);
+        fits
+    };
     case.evidence()
         .iter()
         .filter(|evidence| {
-            referred.contains(&evidence.id) || {
-                let fits = room > 0;
-                room = room.saturating_sub(1);
-                fits
-            }
+            referred.contains(&evidence.id) || take(&mut room) || is_asked_for(evidence) && take(&mut facts)
         })
-        .map(one_evidence)
+        .map(|evidence| {
+            let mut shown = one_evidence(evidence);
+            if let Some((_, value)) = wrapped.iter().find(|(id, _)| *id == evidence.id) {
+                shown.fields.insert("wrapped".to_owned(), value.clone());
+            }
+            shown
+        })
+        .collect()
+}
+
+/// What every maintainer asks for first, however long the log is.
+fn is_asked_for(evidence: &Evidence) -> bool {
+    matches!(&evidence.fact, Fact::Event(event) if matches!(event.data, Data::Environment(_) | Data::Command(_)))
+}
+
+/// The indices that the distance test recovers, beside the records that they are read from.
+fn wrapped(case: &Case, verdict: &Verdict) -> Vec<(EvidenceId, Value)> {
+    let Some(view) = verdict.view(case) else { return Vec::new() };
+    let found =
+        verdict::cause::distance::readings(&view).into_iter().filter_map(|reading| match reading.reading {
+            Reading::Wrapped(found) => Some((reading.evidence, found)),
+            _ => None,
+        });
+    found
+        .filter_map(|(id, found)| {
+            let base = case.get(id).and_then(|evidence| match &evidence.fact {
+                Fact::Event(event) => match &event.data {
+                    Data::Sanitizer(record) => record.nearest.map(|near| near.base),
+                    _ => None,
+                },
+                Fact::Derived(_) => None,
+            })?;
+            let intended = base.checked_add(found.recovered_index.checked_mul(found.element_bytes)?)?;
+            let value = serde_json::json!({
+                "element_bytes": found.element_bytes, "multiples": found.k, "index": found.recovered_index,
+                "row": found.row_col.map(|(row, _)| row), "column": found.row_col.map(|(_, column)| column),
+                "intended": hex(Some(intended)),
+            });
+            Some((id, value))
+        })
         .collect()
 }
 
@@ -316,6 +364,14 @@ fn referred(verdict: &Verdict) -> BTreeSet<EvidenceId> {
     all.extend(verdict.ranks.iter().flat_map(|row| row.evidence.iter().copied()));
     all.extend(verdict.checks.iter().flat_map(|check| check.evidence.iter().copied()));
     all
+}
+
+/// The host that printed the line, where its prefixes name one.
+fn with_host(mut fields: Map<String, Value>, event: &Event) -> Map<String, Value> {
+    if let Some(host) = &event.origin.host {
+        fields.insert("host".to_owned(), show(host).into());
+    }
+    fields
 }
 
 fn one_evidence(evidence: &Evidence) -> model::Evidence {
@@ -336,7 +392,7 @@ fn one_evidence(evidence: &Evidence) -> model::Evidence {
             time: event.origin.time.as_ref().map(|stamp| show(&stamp.text)),
             from,
             text: show(event.text.trim_end()),
-            fields: fields::fields(event),
+            fields: with_host(fields::fields(event), event),
         },
         Fact::Derived(derived) => model::Evidence {
             id,

@@ -2,8 +2,10 @@
 //!
 //! In: texts, one after the other. Out: the same texts with hosts, users, addresses and keys replaced by placeholders
 //! such as `HOST-1`, the same value always by the same one, and a list of what was replaced. It leaves file names,
-//! kernel names, process ids and memory addresses: those are what the report is about.
+//! kernel names, process ids and memory addresses: those are what the report is about. Folders go only where
+//! [`Redactor::for_reports`] is asked.
 
+mod paths;
 mod patterns;
 
 use std::borrow::Cow;
@@ -33,6 +35,8 @@ pub enum SecretKind {
     GpuUuid,
     /// A serial number.
     Serial,
+    /// A folder, a path that names no source or log, or an internal web address.
+    Path,
 }
 
 impl SecretKind {
@@ -48,6 +52,7 @@ impl SecretKind {
             Self::Mac => "MAC",
             Self::GpuUuid => "GPU-UUID",
             Self::Serial => "SERIAL",
+            Self::Path => "PATH",
         }
     }
 }
@@ -73,6 +78,9 @@ pub struct Redactor {
     values: BTreeMap<SecretKind, usize>,
     places: BTreeMap<SecretKind, usize>,
     words: HashMap<String, SecretKind>,
+    keys: BTreeMap<String, SecretKind>,
+    inputs: Vec<String>,
+    for_reports: bool,
 }
 
 impl Redactor {
@@ -80,6 +88,30 @@ impl Redactor {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A redactor for texts of a report: it hides folders as well, and takes `\\n` for the line end that it was before
+    /// escaping.
+    #[must_use]
+    pub fn for_reports() -> Self {
+        Self { for_reports: true, ..Self::default() }
+    }
+
+    /// Names the path of an input, so that its folders are hidden wherever it stands.
+    pub fn input(&mut self, path: &str) {
+        if paths::known(path).is_some() && !self.inputs.iter().any(|known| known == path) {
+            self.inputs.push(path.to_owned());
+            // A path that begins with another one goes first.
+            self.inputs.sort_by_key(|path| std::cmp::Reverse(path.len()));
+        }
+    }
+
+    /// The placeholder of a value that is known to be a key, whatever it looks like.
+    pub fn key(&mut self, value: &str) -> String {
+        if value.is_empty() || is_placeholder(value) {
+            return value.to_owned();
+        }
+        self.placeholder(SecretKind::Key, value)
     }
 
     /// Names a host, so that it is replaced wherever it stands as a word.
@@ -92,12 +124,20 @@ impl Redactor {
         self.learn_word(SecretKind::User, name);
     }
 
-    /// Notes the hosts and users that `text` gives away, without replacing anything.
+    /// Notes the hosts, users and keys that `text` gives away, without replacing anything.
     pub fn learn(&mut self, text: &str) {
-        for rule in RULES.iter().filter(|rule| matches!(rule.kind, SecretKind::Host | SecretKind::User)) {
-            for found in rule.regex.captures_iter(text) {
-                if let Some(value) = found.name("v").filter(|value| (rule.accept)(value.as_str())) {
-                    self.learn_word(rule.kind, value.as_str());
+        let text = self.lines_of(text);
+        for rule in RULES.iter() {
+            for found in rule.regex.captures_iter(&text) {
+                let Some(value) = found.name("v").filter(|value| (rule.accept)(value.as_str())) else {
+                    continue;
+                };
+                match rule.kind {
+                    SecretKind::Host | SecretKind::User => self.learn_word(rule.kind, value.as_str()),
+                    SecretKind::Key | SecretKind::Serial if stands_out(value.as_str()) => {
+                        self.keys.insert(value.as_str().to_owned(), rule.kind);
+                    }
+                    _ => {}
                 }
             }
         }
@@ -106,7 +146,8 @@ impl Redactor {
     /// `text` with everything replaced that the rules find or that was learned before.
     pub fn apply(&mut self, text: &str) -> String {
         self.learn(text);
-        let mut out = Cow::Borrowed(text);
+        let without_paths = if self.for_reports { self.hide_paths(text) } else { text.to_owned() };
+        let mut out = self.lines_of(&without_paths).into_owned();
         for rule in RULES.iter() {
             let mut next = String::new();
             let mut copied_to = 0;
@@ -123,10 +164,56 @@ impl Redactor {
             }
             if copied_to > 0 {
                 next.push_str(out.get(copied_to..).unwrap_or(""));
-                out = Cow::Owned(next);
+                out = next;
             }
         }
-        self.replace_words(&out)
+        let out = self.replace_keys(out);
+        let out = self.replace_words(&out);
+        if self.for_reports { out.replace('\n', "\\n") } else { out }
+    }
+
+    /// A report's texts stand on one line each; the rules want the lines that they were.
+    fn lines_of<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.for_reports && text.contains("\\n") {
+            Cow::Owned(text.replace("\\n", "\n"))
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
+
+    fn hide_paths(&mut self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for input in self.inputs.clone() {
+            if text.contains(&input)
+                && let Some(split) = paths::known(&input)
+            {
+                let shown = format!("{}{}", self.placeholder(SecretKind::Path, split.hidden), split.kept);
+                text = text.replace(&input, &shown);
+            }
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut copied_to = 0;
+        for (range, split) in paths::find(&text) {
+            out.push_str(text.get(copied_to..range.start).unwrap_or(""));
+            out.push_str(&self.placeholder(SecretKind::Path, split.hidden));
+            out.push_str(split.kept);
+            copied_to = range.end;
+        }
+        out.push_str(text.get(copied_to..).unwrap_or(""));
+        out
+    }
+
+    /// A key that one text gave away by its name stands bare in others.
+    fn replace_keys(&mut self, mut text: String) -> String {
+        for (value, kind) in self.keys.clone() {
+            let times = text.matches(&value).count();
+            if times > 0 {
+                let placeholder = self.placeholder(kind, &value);
+                *self.places.entry(kind).or_default() += times - 1;
+                text = text.replace(&value, &placeholder);
+            }
+        }
+        text
     }
 
     /// What was replaced so far, by kind.
@@ -199,11 +286,19 @@ fn in_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
+/// A key that is replaced wherever it stands must not be a word that other sentences use.
+fn stands_out(value: &str) -> bool {
+    let digit = value.bytes().any(|byte| byte.is_ascii_digit());
+    let mixed = value.bytes().any(|byte| byte.is_ascii_uppercase())
+        && value.bytes().any(|byte| byte.is_ascii_lowercase());
+    value.len() >= 6 && (digit || mixed) && !is_placeholder(value)
+}
+
 /// Whether `text` is what a redactor writes, so that a second pass leaves it.
 fn is_placeholder(text: &str) -> bool {
-    use SecretKind::{Email, GpuUuid, Host, Ip, Key, Mac, Serial, User};
+    use SecretKind::{Email, GpuUuid, Host, Ip, Key, Mac, Path, Serial, User};
     let Some((label, number)) = text.rsplit_once('-') else { return false };
-    [Key, Email, User, Host, Ip, Mac, GpuUuid, Serial].iter().any(|kind| kind.label() == label)
+    [Key, Email, User, Host, Ip, Mac, GpuUuid, Serial, Path].iter().any(|kind| kind.label() == label)
         && !number.is_empty()
         && number.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -308,6 +403,20 @@ mod tests {
             list,
             [(SecretKind::Email, 1, 2), (SecretKind::GpuUuid, 1, 1), (SecretKind::Serial, 1, 1)]
         );
+    }
+
+    #[test]
+    fn a_report_hides_folders_and_keys_that_stand_bare() {
+        let mut redactor = Redactor::for_reports();
+        redactor.input("acme/logs/rank_0");
+        redactor.learn("HF_TOKEN=Ab3dEf6h");
+        let text =
+            r"acme/logs/rank_0: File /home/mallory/py/train.py\ndgx04:5:6 [0] NCCL WARN Ab3dEf6h of mallory";
+        let want = r"PATH-1/rank_0: File PATH-2/train.py\nHOST-1:5:6 [0] NCCL WARN KEY-1 of USER-1";
+        assert_eq!(redactor.apply(text), want);
+        assert_eq!(redactor.apply(want), want);
+        assert_eq!(redactor.apply("--token of /home/mallory/py"), "--token of PATH-2");
+        assert_eq!((redactor.key("plain"), redactor.key("KEY-2")), ("KEY-2".to_owned(), "KEY-2".to_owned()));
     }
 
     #[test]

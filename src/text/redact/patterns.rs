@@ -50,6 +50,11 @@ const ROWS: &[Row] = &[
         r#"(?i)\b(?:[a-z0-9]+[_-])*(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|secret(?:[_-]?(?:access)?[_-]?key)?|auth[_-]?token|access[_-]?token|hf[_-]?token|token|passw(?:or)?d)["']?\s*[=:]\s*["']?(?<v>[^\s"',;&)}\]]{6,})"#,
         looks_secret,
     ),
+    (
+        SecretKind::Key,
+        r"(?i)--?[a-z0-9-]*(?:token|api-?key|passw(?:or)?d|secret)(?:-key)?\s+(?<v>[^\s-][^\s]{5,})",
+        looks_secret,
+    ),
     (SecretKind::GpuUuid, r"\b(?<v>(?:GPU|MIG)-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})", any),
     (SecretKind::Serial, r"(?i)\bserial(?: number)?\s*[:=]\s*(?<v>[A-Z0-9-]{6,})", has_digit),
     (SecretKind::Email, r"(?<v>\b[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b)", is_mail),
@@ -57,6 +62,8 @@ const ROWS: &[Row] = &[
     (SecretKind::Ip, r"(?:^|[^\w.:-])(?<v>\d{1,3}(?:\.\d{1,3}){3,})\b", is_ipv4),
     (SecretKind::Ip, r"(?:^|[^\w:.])(?<v>[0-9a-fA-F]{0,4}(?::{1,2}[0-9a-fA-F]{1,4}){3,8})\b", is_ipv6),
     (SecretKind::User, r"/(?:home|Users|users|u)/(?<v>[A-Za-z0-9_][\w.-]*)", name),
+    (SecretKind::User, r"\b(?:USER|LOGNAME|USERNAME|SUDO_USER)=['\x22]?(?<v>[A-Za-z0-9_][\w.-]*)", name),
+    (SecretKind::User, r"\btorchinductor_(?<v>[A-Za-z0-9_][\w.-]*)", name),
     (SecretKind::User, r"\bC:\\Users\\(?<v>[A-Za-z0-9_][\w.-]*)", name),
     (SecretKind::User, r"(?m)^(?:\([\w.-]+\) )?(?<v>[a-z_][\w.-]*)@[\w.-]+:[~/][^$#\n]*[$#]", name),
     (
@@ -82,7 +89,7 @@ const ROWS: &[Row] = &[
     ),
     (
         SecretKind::Host,
-        r"(?i)\b(?:hostname|nodename|MASTER_ADDR|node name)\s*[=:]\s*['\x22]?(?<v>[A-Za-z][\w-]*(?:\.[\w-]+)*)",
+        r"(?i)\b(?:hostname|[a-z]*_?nodename|MASTER_ADDR|node name)\s*[=:]\s*['\x22]?(?<v>[A-Za-z][\w-]*(?:\.[\w-]+)*)",
         name,
     ),
     (
