@@ -10,8 +10,8 @@ pub mod kernel;
 mod open;
 mod output;
 pub mod playbook;
-pub mod resume;
 pub mod probe;
+pub mod resume;
 mod schema;
 pub mod shapes;
 

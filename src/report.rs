@@ -6,10 +6,10 @@
 pub mod asked;
 pub mod build;
 mod fields;
-pub mod kernel;
-pub mod kernel_text;
 pub mod figure;
 pub mod html;
+pub mod kernel;
+pub mod kernel_text;
 pub mod markdown;
 pub mod model;
 pub mod model_extents;
