@@ -9,6 +9,7 @@ use crate::read::event::{
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 use crate::tables::cuda_status;
+use crate::tables::library_status;
 
 use super::super::failure::Weight;
 use super::Claim;
@@ -16,10 +17,7 @@ use super::Claim;
 /// A CUDA status.
 pub fn status(status: &Status) -> Option<Claim> {
     let row = status.code.and_then(cuda_status::by_code);
-    let class = row.map_or(FailureClass::Undecided, |row| row.class);
-    // "Invalid argument" from a launch is the launch's own configuration.
-    let from_launch = status.api.as_deref().is_some_and(|api| api.to_ascii_lowercase().contains("launch"));
-    let class = if status.code == Some(1) && from_launch { FailureClass::LaunchConfig } else { class };
+    let class = row.map_or(FailureClass::Undecided, |row| cuda_status::class_of(row, status.api.as_deref()));
     if class == FailureClass::None {
         return None;
     }
@@ -61,8 +59,14 @@ pub fn library(status: &LibraryStatus) -> Option<Claim> {
         "cudnn" => ("cudnn", Some(Messenger::Cudnn)),
         other => (other, None),
     };
+    let class = library_status::class_of(status.library, &status.name);
+    let (weight, why) = if class == FailureClass::Undecided {
+        (Weight::Hint, "a library failed and names no reason of its own")
+    } else {
+        (Weight::Program, "a library refused the call")
+    };
     Some(
-        Claim::new(FailureClass::Undecided, Weight::Hint, "a library failed and names no reason of its own")
+        Claim::new(class, weight, why)
             .code(domain, status.number.map(i64::from), Some(status.name.clone()))
             .relayed(relayed),
     )
