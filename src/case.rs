@@ -15,7 +15,6 @@ use crate::kernel::Kernel;
 use crate::read::coredump::DumpSummary;
 pub use crate::read::event::InputId;
 use crate::read::event::{Data, Event};
-use crate::read::event::{Data, Event, InputId};
 use crate::read::flight_recorder::FlightDump;
 use crate::read::nccl_ras::RasAnswer;
 use crate::source::InputKind;

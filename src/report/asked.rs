@@ -72,19 +72,15 @@ pub fn environment(report: &Report) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     for evidence in of_kind(report, EvidenceKind::Environment) {
         let [Some(name), Some(value)] = ["name", "value"].map(|key| text(evidence, key)) else { continue };
-        let known = facts.iter().position(|fact| fact.name == name);
-        match known.and_then(|at| facts.get_mut(at)) {
-            Some(fact) => {
-                let listed = fact.values.iter().any(|(known, _)| known == value);
-                if !listed && fact.values.len() < VALUE_LIMIT {
-                    fact.values.push((value.to_owned(), evidence.id.clone()));
-                }
+        let full = facts.len() >= NAME_LIMIT;
+        if let Some(fact) = facts.iter_mut().find(|fact| fact.name == name) {
+            let listed = fact.values.iter().any(|(known, _)| known == value);
+            if !listed && fact.values.len() < VALUE_LIMIT {
+                fact.values.push((value.to_owned(), evidence.id.clone()));
             }
-            None if facts.len() < NAME_LIMIT => facts.push(Fact {
-                name: name.to_owned(),
-                values: vec![(value.to_owned(), evidence.id.clone())],
-            }),
-            None => {}
+        } else if !full {
+            let values = vec![(value.to_owned(), evidence.id.clone())];
+            facts.push(Fact { name: name.to_owned(), values });
         }
     }
     let place = |fact: &Fact| ORDER.iter().position(|name| *name == fact.name).unwrap_or(ORDER.len());
