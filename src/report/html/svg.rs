@@ -11,10 +11,10 @@ use super::page::Page;
 use crate::text::{columns, fit};
 
 /// Width of every picture in its own units; the page scales it.
-const WIDTH: f64 = 480.0;
+const WIDTH: f64 = 440.0;
 
-/// Width of a letter of 12 units, a little more than the mean.
-const LETTER: f64 = 6.6;
+/// Width of a letter of 13 units in a wide font.
+const LETTER: f64 = 7.5;
 
 /// Opens a picture.
 fn open(page: &mut Page, height: f64, title: &str, description: &str) {
