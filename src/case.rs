@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use crate::kernel::Kernel;
 use crate::read::coredump::DumpSummary;
-use crate::read::event::{Data, Event, InputId};
+pub use crate::read::event::InputId;
+use crate::read::event::{Data, Event};
 use crate::read::flight_recorder::FlightDump;
 use crate::read::nccl_ras::RasAnswer;
 use crate::source::InputKind;

@@ -7,7 +7,8 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::report::{Report, markdown, text};
+use crate::report::redact::redact;
+use crate::report::{Report, html, markdown, text};
 use crate::session::{Input, Session};
 use crate::source::{self, InputSpec, Limits};
 use crate::tables::class::FailureClass;
@@ -18,7 +19,8 @@ use super::output;
 /// Runs it.
 pub fn run(args: &AnalyzeArgs) -> Result<u8> {
     let session = open(&args.input)?;
-    let report = session.report();
+    let redacted = args.redact.then(|| redact(session.report().clone()));
+    let report = redacted.as_ref().unwrap_or(session.report());
     let format = if args.json { Format::Json } else { args.format };
     let styled = args.output.is_none();
     let text = print(report, format, styled)?;
@@ -45,6 +47,7 @@ fn print(report: &Report, format: Format, styled: bool) -> Result<String> {
     match format {
         Format::Text => Ok(text::render(report, if styled { text::Paint::Ansi } else { text::Paint::Plain })),
         Format::Markdown => Ok(markdown::render(report)),
+        Format::Html => Ok(html::render(report)),
         Format::Json => serde_json::to_string_pretty(report)
             .map(|mut json| {
                 json.push('\n');

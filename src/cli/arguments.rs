@@ -108,6 +108,8 @@ pub enum Format {
     Json,
     /// For issue trackers.
     Markdown,
+    /// One self-contained page with pictures.
+    Html,
 }
 
 /// `warpfault schema`

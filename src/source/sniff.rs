@@ -14,6 +14,9 @@ use super::kind::InputKind;
 /// Bytes from the first one that is not NUL that a rule sees.
 const HEAD_BYTES: usize = 16 << 10;
 
+/// Bytes before the end that a rule sees: a report ends with its mark.
+const TAIL_BYTES: usize = 512;
+
 /// What `bytes` are; `path` only tells source files from the logs that quote them.
 #[must_use]
 pub fn sniff(bytes: &[u8], path: Option<&Path>) -> InputKind {
@@ -30,13 +33,15 @@ pub fn sniff(bytes: &[u8], path: Option<&Path>) -> InputKind {
         return InputKind::UnknownBinary;
     }
     let head = String::from_utf8_lossy(rest.get(..HEAD_BYTES).unwrap_or(rest));
-    let probe = Probe { head: head.trim_start(), path };
+    let tail = String::from_utf8_lossy(rest.get(rest.len().saturating_sub(TAIL_BYTES)..).unwrap_or(rest));
+    let probe = Probe { head: head.trim_start(), tail: &tail, path };
     RULES.iter().find(|rule| (rule.holds)(&probe)).map_or(InputKind::Log, |rule| rule.kind)
 }
 
 /// What a rule sees of a text.
 struct Probe<'a> {
     head: &'a str,
+    tail: &'a str,
     path: Option<&'a Path>,
 }
 
@@ -77,10 +82,7 @@ struct Rule {
 
 /// The first rule that holds decides. Forms that other forms may quote stand last.
 const RULES: &[Rule] = &[
-    Rule {
-        kind: InputKind::Report,
-        holds: |p| p.has("\nreport by warpfault ") || p.is_json() && p.has("\"warpfault/report/"),
-    },
+    Rule { kind: InputKind::Report, holds: is_report },
     Rule {
         kind: InputKind::SanitizerXml,
         holds: |p| p.head.starts_with('<') && p.has("<ComputeSanitizerOutput"),
@@ -158,6 +160,29 @@ const RULES: &[Rule] = &[
     Rule { kind: InputKind::KernelLog, holds: |p| kernel_log::is_kernel_log(p.head) },
     Rule { kind: InputKind::SanitizerText, holds: |p| p.line_starts("========= ") },
 ];
+
+/// A saved report by its beginning and its mark. A job's log whose last command was this tool has the mark, but begins as a
+/// log, and stays evidence.
+fn is_report(probe: &Probe<'_>) -> bool {
+    if probe.is_json() {
+        return probe.has("\"warpfault/") && probe.keys(&["schema"]) == 1;
+    }
+    if probe.head.starts_with('<') {
+        return probe.has("<meta name=\"generator\" content=\"warpfault ");
+    }
+    let begins = probe.head.lines().take(12).any(|line| {
+        let line = anstream::adapter::strip_str(line).to_string();
+        let line = line.trim_end();
+        let text =
+            ["[proven]", "[supported]", "[suspected]", "[undecided]"].iter().any(|end| line.ends_with(end))
+                && line
+                    .split("  ")
+                    .next()
+                    .is_some_and(|class| class.chars().all(|c| c.is_ascii_uppercase() || c == ' '));
+        text || line.starts_with("## ")
+    });
+    begins && (probe.tail.contains("\nreport by warpfault ") || probe.has("\nreport by warpfault "))
+}
 
 const MODEL_KEYS: &[&str] = &[
     "hidden_size",

@@ -185,7 +185,7 @@ impl Redactor {
         let mut text = text.to_owned();
         for input in self.inputs.clone() {
             if text.contains(&input)
-                && let Some(split) = paths::known(&input)
+                && let Some(split) = paths::known(&input).filter(|split| !is_placeholder(split.hidden))
             {
                 let shown = format!("{}{}", self.placeholder(SecretKind::Path, split.hidden), split.kept);
                 text = text.replace(&input, &shown);
@@ -193,7 +193,9 @@ impl Redactor {
         }
         let mut out = String::with_capacity(text.len());
         let mut copied_to = 0;
-        for (range, split) in paths::find(&text) {
+        for (range, split) in
+            paths::find(&text).into_iter().filter(|(_, split)| !is_placeholder(split.hidden))
+        {
             out.push_str(text.get(copied_to..range.start).unwrap_or(""));
             out.push_str(&self.placeholder(SecretKind::Path, split.hidden));
             out.push_str(split.kept);

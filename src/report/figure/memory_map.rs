@@ -65,7 +65,10 @@ impl MemoryMap {
         if self.address < self.base {
             format!("{} before the allocation", bytes(self.base - self.address))
         } else if self.address >= self.end() {
-            format!("{} past its last byte", bytes((self.address - self.end()).saturating_add(1)))
+            format!(
+                "{} past the last byte of the allocation",
+                bytes((self.address - self.end()).saturating_add(1))
+            )
         } else {
             format!("{} inside the allocation", bytes(self.address - self.base))
         }
@@ -135,7 +138,7 @@ mod tests {
                 .unwrap()
                 .side()
         };
-        assert_eq!(map("0x1010"), "1 byte past its last byte");
+        assert_eq!(map("0x1010"), "1 byte past the last byte of the allocation");
         assert_eq!(map("0x1004"), "4 bytes inside the allocation");
     }
 

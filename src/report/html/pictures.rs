@@ -93,7 +93,7 @@ fn rank_lanes(page: &mut Page, lanes: &RankLanes) {
         .collect();
     let mut caption = format!("{} ranks: {}.", lanes.lanes.len(), counts.join(", "));
     if let Some(first) = lanes.lanes.iter().find(|lane| lane.first) {
-        caption.push_str(&format!(" Rank {} comes first.", first.rank));
+        caption.push_str(&format!(" Look at rank {} first.", first.rank));
     }
     if let (Some((seq, op)), Some(_)) = (&lanes.disputed, lanes.range) {
         caption.push_str(&format!(" In question: {op}, number {seq}."));
@@ -109,7 +109,7 @@ fn row(page: &mut Page, mark: &str, what: &str, value: &str) {
 }
 
 fn row3(page: &mut Page, mark: &str, address: &str, what: &str) {
-    page.tag("<tr><td class=\"tight\">").text(mark).tag("</td><td class=\"mono\">").text(address);
+    page.tag("<tr><td class=\"tight\">").text(mark).tag("</td><td class=\"mono tight\">").text(address);
     page.tag("</td><td>").text(what).tag("</td></tr>\n");
 }
 

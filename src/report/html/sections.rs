@@ -4,7 +4,7 @@
 
 use super::super::Report;
 use super::super::asked::{self, Fact};
-use super::super::model::{Certainty, CheckStatus, Evidence, RankState};
+use super::super::model::{Certainty, CheckStatus, Evidence, EvidenceKind, ObservedAt, RankState};
 use super::super::wording;
 use super::page::Page;
 use crate::text::command_line;
@@ -32,7 +32,7 @@ pub fn answer(page: &mut Page, report: &Report) {
     page.tag("</div>\n<p class=\"summary\">").text(&verdict.summary).tag("</p>\n<dl class=\"answer\">\n");
     if let Some(notice) = &verdict.observed_at {
         page.tag("<dt>noticed</dt><dd>").text(&wording::notice_text(notice));
-        refs(page, report, &notice.evidence);
+        notice_ref(page, report, notice);
         page.tag("</dd>\n");
     }
     if let Some(text) = wording::happened_text(report) {
@@ -199,7 +199,7 @@ fn table(page: &mut Page, report: &Report, rows: &[&Evidence]) {
     page.tag("<table class=\"stack\"><thead><tr><th>id</th><th>where</th><th>kind</th><th>line</th></tr></thead>\n<tbody>\n");
     for evidence in rows {
         page.open("tr", &[("id", &evidence.id)]);
-        page.tag("<td class=\"tight mono\">").text(&evidence.id).tag("</td><td class=\"mono\">");
+        page.tag("<td class=\"tight mono\">").text(&evidence.id).tag("</td><td class=\"mono where\">");
         page.text(&wording::position(report, evidence)).tag("</td><td>");
         page.text(&wording::spelled(&evidence.kind).replace('_', " "));
         if let Some(rank) = evidence.rank {
@@ -227,12 +227,10 @@ fn referred(report: &Report) -> std::collections::HashSet<&str> {
     wanted.extend(
         report.ranks.iter().take(ROW_LIMIT).filter_map(|rank| rank.evidence.first()).map(String::as_str),
     );
-    let asked = report.evidence.iter().filter(|one| {
-        matches!(
-            one.kind,
-            super::super::model::EvidenceKind::Environment | super::super::model::EvidenceKind::Command
-        )
-    });
+    let asked = report
+        .evidence
+        .iter()
+        .filter(|one| matches!(one.kind, EvidenceKind::Environment | EvidenceKind::Command));
     wanted.extend(asked.map(|one| one.id.as_str()));
     wanted
 }
@@ -329,6 +327,26 @@ pub fn refs(page: &mut Page, report: &Report, ids: &[String]) {
         );
     }
     page.tag("]</span>");
+}
+
+/// The link of a notice names the line of its frame, and leads to the traceback.
+fn notice_ref(page: &mut Page, report: &Report, notice: &ObservedAt) {
+    match notice
+        .evidence
+        .first()
+        .filter(|id| notice.log_line.is_some() && wording::find(report, id).is_some())
+    {
+        Some(id) => {
+            let shown = wording::notice_ref(report, notice);
+            page.tag(" <span class=\"refs\">[").element(
+                "a",
+                &[("href", &format!("#{id}"))],
+                shown.trim_matches(['[', ']']),
+            );
+            page.tag("]</span>");
+        }
+        None => refs(page, report, &notice.evidence),
+    }
 }
 
 fn word(page: &mut Page, look: &'static str, word: &str, meaning: &str) {

@@ -18,7 +18,7 @@ GPU 0: NVIDIA H200 (UUID: GPU-00000000-1111-2222-3333-444444444444)
 [rank0]:     return op(x)
 [rank0]: torch.AcceleratorError: CUDA error: an illegal memory access was encountered
 gpu-node17:591:612 [0] include/alloc.h:124 NCCL WARN Cuda failure 700 'an illegal memory access was encountered'
-gpu-node17:591:612 [0] NCCL INFO NET/Socket : connect to 10.12.0.7<54321> failed, ask ann@acme.org
+gpu-node17:591:612 [0] NCCL INFO NET/Socket : connect to 10.12.0.7<54321> failed for mallory, ask ann@acme.org
 saved by mallory on gpu-node17 with 0123456789abcdef01234567 to /scratch/acme-secret/ckpt-9
 ";
 
@@ -95,7 +95,9 @@ fn redacting_twice_changes_no_text() {
     let mut twice = redact(once);
     let after: Vec<String> =
         texts::of(&mut twice).into_iter().map(|text| text.clone()).take(before.len()).collect();
-    assert_eq!(before, after);
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(before, after);
+    }
 }
 
 #[test]

@@ -158,3 +158,29 @@ fn a_log_after_a_hole_of_nul_bytes() {
     let log = [vec![0; 70_000], b"[   31.116526] NVRM: Xid (PCI:0000:00:06): 31\n".to_vec()].concat();
     assert_eq!(sniff(&log, None), KernelLog);
 }
+
+#[test]
+fn saved_reports_in_every_format() {
+    let mark = "\nreport by warpfault 0.1.0 (warpfault/report/1)\n";
+    assert_eq!(
+        kind(&format!("ILLEGAL ADDRESS  cuda 700 x  [supported]\nIllegal address on the GPU{mark}")),
+        Report
+    );
+    let long = "  e1   run.log:1   line\n".repeat(2_000);
+    assert_eq!(kind(&format!("NONE  [supported]\n{long}{mark}")), Report);
+    let painted = "\x1b[1m\x1b[31mSEGFAULT\x1b[0m  signal 11 SIGSEGV  [\x1b[1msuspected\x1b[0m]\n";
+    assert_eq!(kind(&format!("{painted}x{mark}")), Report);
+    assert_eq!(kind(&format!("## Illegal address\n\n{mark}")), Report);
+    assert_eq!(kind("{\n  \"schema\": \"warpfault/report/1\",\n"), Report);
+    assert_eq!(kind("{\"schema\": \"warpfault/kernel/1\", \"kernels\": []}"), Report);
+    let html = "<!doctype html>\n<html lang=\"en\">\n<meta name=\"generator\" content=\"warpfault 0.1.0\">\n";
+    assert_eq!(kind(&format!("{html}<p>{mark}")), Report);
+}
+
+#[test]
+fn a_job_that_ended_with_this_tool_is_still_a_log() {
+    let log = "Traceback (most recent call last):\n  File \"a.py\", line 3\nRuntimeError: CUDA error: x\n"
+        .repeat(8);
+    let report = "ILLEGAL ADDRESS  cuda 700 x  [supported]\nIllegal\n\nreport by warpfault 0.1.0 (warpfault/report/1)\n";
+    assert_eq!(kind(&format!("{log}{report}")), Log);
+}

@@ -43,11 +43,11 @@ pub fn draw(page: &mut Page, figure: &NumberLine, description: &str) {
         beside(page, "t-good", (at, AXIS + 46.0), &format!("fits: {}", point.label));
     }
     let (mark, text) = if figure.wraps() { ("mark-bad", "t-bad") } else { ("mark-good", "t-good") };
-    line(page, "lead", (reported, AXIS + 6.0), (reported, AXIS + 68.0));
+    line(page, "lead", (reported, AXIS + 18.0), (reported, AXIS + 68.0));
     polygon(
         page,
         mark,
-        &[(reported, AXIS - 6.0), (reported - 6.0, AXIS + 6.0), (reported + 6.0, AXIS + 6.0)],
+        &[(reported, AXIS + 5.0), (reported - 7.0, AXIS + 18.0), (reported + 7.0, AXIS + 18.0)],
     );
     beside(page, text, (reported, AXIS + 70.0), &format!("reported: {}", figure.reported.label));
     close(page);

@@ -18,7 +18,7 @@ const BOARD: usize = 1_024;
 
 const ROW: f64 = 24.0;
 const LEFT: f64 = 62.0;
-const RIGHT: f64 = 318.0;
+const RIGHT: f64 = 280.0;
 
 /// Draws it.
 pub fn draw(page: &mut Page, figure: &RankLanes, description: &str) {
@@ -43,7 +43,7 @@ fn lanes_height(shown: usize) -> f64 {
 fn lanes(page: &mut Page, figure: &RankLanes, (low, high): (i64, i64), shown: usize) {
     let numbers = Numbers { low, high, one_by_one: figure.one_by_one() };
     let bottom = 22.0 + rows(shown) * ROW;
-    label(page, "soft", (0.0, 14.0), Anchor::Start, "collective", LEFT);
+    label(page, "soft", (0.0, 14.0), Anchor::Start, "number", LEFT);
     label(page, "soft", (numbers.middle(low), 14.0), Anchor::Middle, &low.to_string(), 80.0);
     if high > low {
         label(page, "soft", (numbers.middle(high), 14.0), Anchor::Middle, &high.to_string(), 80.0);
@@ -59,7 +59,7 @@ fn lanes(page: &mut Page, figure: &RankLanes, (low, high): (i64, i64), shown: us
         label(
             page,
             "t-warn",
-            (numbers.middle(*seq).clamp(100.0, 380.0), bottom + 17.0),
+            (numbers.middle(*seq).clamp(100.0, 340.0), bottom + 17.0),
             Anchor::Middle,
             &format!("{op}, number {seq}"),
             280.0,
@@ -137,42 +137,39 @@ impl Numbers {
     }
 }
 
-fn columns_of(count: usize) -> usize {
+/// Boxes a row and their height: few ranks have room for their state in words.
+fn boxes(count: usize) -> (usize, f64) {
     match count {
-        0..=64 => 8,
-        65..=256 => 16,
-        _ => 32,
+        0..=8 => (4, 26.0),
+        9..=64 => (8, 24.0),
+        65..=256 => (16, 20.0),
+        _ => (32, 11.0),
     }
 }
 
 fn board_height(figure: &RankLanes) -> f64 {
     let count = figure.lanes.len().min(BOARD);
-    let columns = columns_of(count);
-    rows(count.div_ceil(columns)) * side(columns) * 0.62 + 28.0
-}
-
-fn side(columns: usize) -> f64 {
-    WIDTH / rows(columns)
+    let (columns, tall) = boxes(count);
+    rows(count.div_ceil(columns)) * tall + 28.0
 }
 
 /// One box a rank, in the order of their numbers.
 fn board_of(page: &mut Page, figure: &RankLanes, top: f64) {
     let mut lanes: Vec<&Lane> = figure.lanes.iter().collect();
     lanes.sort_by_key(|lane| lane.rank);
-    let columns = columns_of(lanes.len());
-    let (wide, tall) = (side(columns), side(columns) * 0.62);
+    let (columns, tall) = boxes(lanes.len());
+    let wide = WIDTH / rows(columns);
     for (at, lane) in lanes.iter().take(BOARD).enumerate() {
         let (x, y) = (rows(at % columns) * wide, top + rows(at / columns) * tall);
         rect(page, state_look(lane.state), (x + 1.0, y + 1.0), (wide - 2.0, tall - 2.0));
-        if columns <= 16 {
-            let text = if columns == 8 {
-                format!("{} {}", lane.rank, wording::rank_state(lane.state))
-            } else {
-                format!("{}{}", lane.rank, letter(lane.state))
-            };
-            let class = if lane.first { "strong t-bad" } else { text_look(lane.state) };
-            label(page, class, (x + wide / 2.0, y + tall / 2.0 + 4.0), Anchor::Middle, &text, wide + 12.0);
-        }
+        let text = match columns {
+            4 => format!("{} {}", lane.rank, wording::rank_state(lane.state)),
+            8 => format!("{} {}", lane.rank, letter(lane.state)),
+            16 => lane.rank.to_string(),
+            _ => continue,
+        };
+        let class = if lane.first { "bare strong t-bad" } else { text_look(lane.state) };
+        label(page, class, (x + wide / 2.0, y + tall / 2.0 + 4.5), Anchor::Middle, &text, wide + 8.0);
     }
     let bottom = top + board_height(figure) - 8.0;
     let counts: Vec<String> = figure
@@ -196,10 +193,10 @@ fn letter(state: RankState) -> &'static str {
 
 fn text_look(state: RankState) -> &'static str {
     match state_look(state) {
-        "bad" => "t-bad",
-        "warn" => "t-warn",
-        "good" => "t-good",
-        _ => "soft",
+        "bad" => "bare t-bad",
+        "warn" => "bare t-warn",
+        "good" => "bare t-good",
+        _ => "bare soft",
     }
 }
 
