@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use pty_process::blocking::{Command, Pts, Pty};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 use rustix::process::Pid;
 use rustix::termios::{LocalModes, OptionalActions, OutputModes};
 
@@ -201,6 +202,8 @@ fn start(proposal: &Proposal) -> Result<(Pty, Child, Tree)> {
     // Ioctls on the master fail on some systems before a slave is open; `open` has opened it.
     let _ = pty.resize(pty_process::Size::new(ROWS, COLUMNS));
     plain(&pts).map_err(|error| failed(error.into()))?;
+    let flags = rustix::fs::fcntl_getfl(&pty).map_err(|error| failed(error.into()))?;
+    rustix::fs::fcntl_setfl(&pty, flags | OFlags::NONBLOCK).map_err(|error| failed(error.into()))?;
     let Some((program, words)) = proposal.command.split_first() else {
         return Err(Error::new(ErrorKind::Usage, "the command is empty"));
     };
@@ -306,21 +309,30 @@ fn read_some(
         output.flush()?;
         return Ok(More::NotNow);
     }
-    match pty.read(buffer) {
-        Ok(0) => Ok(More::Never),
-        Ok(count) => {
-            let chunk = buffer.get(..count).unwrap_or_default();
-            output.push(chunk)?;
-            if let Some(live) = live {
-                // A front end that lags loses live lines, never the log.
-                let _ = live.try_send(chunk.to_vec());
+    // A terminal hands out 4 KiB at a time: gather what is there before it goes on.
+    let mut filled = 0;
+    let more = loop {
+        let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) else { break More::Yes };
+        match pty.read(room) {
+            Ok(0) => break More::Never,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == IoKind::Interrupted => {}
+            Err(error) if error.kind() == IoKind::WouldBlock => {
+                break if filled > 0 { More::Yes } else { More::NotNow };
             }
-            Ok(More::Yes)
+            // Linux says EIO when the last process has closed its side.
+            Err(_) => break More::Never,
         }
-        Err(error) if matches!(error.kind(), IoKind::Interrupted | IoKind::WouldBlock) => Ok(More::NotNow),
-        // Linux says EIO when the last process has closed its side.
-        Err(_) => Ok(More::Never),
+    };
+    let chunk = buffer.get(..filled).unwrap_or_default();
+    if !chunk.is_empty() {
+        output.push(chunk)?;
+        if let Some(live) = live.filter(|live| !live.is_full()) {
+            // A front end that lags loses live lines, never the log.
+            let _ = live.try_send(chunk.to_vec());
+        }
     }
+    Ok(more)
 }
 
 fn natural(status: ExitStatus) -> Ended {

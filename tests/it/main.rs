@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its sample must fail loudly")]
 
 mod architecture;
+mod playbooks;
 mod samples;
 mod schema;
 mod source;
