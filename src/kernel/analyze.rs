@@ -351,14 +351,21 @@ fn program_at(model: &Model, point: &Point, axis: u8) -> i128 {
     found.map_or(0, |(_, &value)| value)
 }
 
-/// The axes whose size neither the bindings nor a mask gives.
+/// The axes whose size neither the bindings nor a mask gives. A mask gives it where it bounds the program id; one that
+/// speaks only of a remainder of it doesn't.
 fn open_axes(kernel: &Kernel, bindings: &Bindings) -> BTreeSet<u8> {
     let given = grid_sizes(bindings);
-    let told: BTreeSet<u8> =
-        applying(&kernel.grid, bindings).iter().flat_map(|a| a.axes.iter().copied()).collect();
-    (0..3u8)
-        .filter(|a| given.get(usize::from(*a)).copied().flatten().is_none() && !told.contains(a))
-        .collect()
+    let facts: Vec<Fact> = applying(&kernel.grid, bindings).into_iter().map(|a| (a.fact, true)).collect();
+    let roots: Vec<NodeId> = facts.iter().map(|f| f.0).collect();
+    let env = environment(&kernel.model, bindings, &BTreeSet::new(), &roots);
+    let told = |axis: u8| {
+        let var = kernel.model.dag.slice(&roots).into_iter().find_map(|id| {
+            let (var, info) = kernel.model.dag.as_var(id)?;
+            (info.kind == VarKind::ProgramId(axis)).then_some((var, id))
+        });
+        var.is_some_and(|(var, node)| env.bound_under(var, node, &facts).hi < env.bound(var).hi)
+    };
+    (0..3u8).filter(|&a| given.get(usize::from(a)).copied().flatten().is_none() && !told(a)).collect()
 }
 
 fn axes_of(kernel: &Kernel, access: &Access) -> BTreeSet<u8> {

@@ -14,7 +14,7 @@ use super::sym::NodeId;
 /// The largest memory of one device that is taken as possible, in bytes: 288 GiB.
 pub const MACHINE_BYTES: i128 = 288 << 30;
 /// How many values just below the boundary are checked one by one.
-const SCAN: i128 = 260;
+const SCAN: i128 = 132;
 
 /// A sweep's result.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -155,7 +155,12 @@ impl Lowering<'_> {
                     let known = self.pointer_params.get(*index).copied().unwrap_or(false);
                     (known || !sure).then_some(id)
                 }
-                Some(VarKind::Loaded(..)) if !sure => Some(id),
+                // An address that was put down in shared memory is somebody's whole address, not a base.
+                Some(VarKind::Loaded(origin, _)) if !sure => {
+                    let from = self.entry.instructions.get(origin.0 as usize).map_or("", |i| i.opcode.as_str());
+                    let kept = from.contains(".shared") || from.contains(".local");
+                    (!kept).then_some(id)
+                }
                 Some(VarKind::Opaque(why, ..)) if why.starts_with(VARIABLE) => Some(id),
                 _ => None,
             },
@@ -223,13 +228,16 @@ impl Lowering<'_> {
         let zero = self.dag.constant(0, 64);
         let earlier = self.dag.make(Op::Sub, 64, &[count, one], Origin::NONE);
         let mut back: Vec<Fact> = Vec::new();
+        // To go round again a round takes every exit on the way to its end, and the back edge.
+        let mut exits: Vec<(usize, usize)> = Vec::new();
         if let Some(latch) = info.latch {
-            let exit = self
-                .flow
-                .blocks
-                .get(latch)
-                .and_then(|b| b.next.iter().position(|&(to, _)| to == info.header));
-            if let Some(fact) = exit.and_then(|exit| self.exit_fact(latch, exit)) {
+            let back_edge = self.flow.blocks.get(latch).and_then(|b| b.next.iter().position(|&(to, _)| to == info.header));
+            exits.extend(back_edge.map(|exit| (latch, exit)));
+            let inside = |from: &usize| info.blocks.binary_search(from).is_ok();
+            exits.extend(self.flow.taken(latch).into_iter().filter(|(from, _)| inside(from)));
+        }
+        for (from, exit) in exits {
+            if let Some(fact) = self.exit_fact(from, exit) {
                 let node = self.carries.resolve(&mut self.dag, fact.0);
                 let (node, truth) = self.counted(node, fact.1, trip);
                 // In whole numbers: that the condition held in every earlier round too rules a wrapped counter out.

@@ -165,6 +165,16 @@ fn body(module: &mut Module, entry: &mut Entry, scanner: &mut Scanner<'_>) {
             Statement::Text(text) if text.starts_with('.') => {
                 if text.starts_with(".loc") {
                     place = self::place(entry, text);
+                } else if text.starts_with(".reg") {
+                    // Registers of an assembler block have plain names; those with a percent sign need no declaration.
+                    let names = text.split([',', ' ', '\t']).filter(|w| w.starts_with(|c: char| c.is_alphabetic()));
+                    for name in names {
+                        let index = u32::try_from(entry.registers.len()).unwrap_or(u32::MAX);
+                        registers.entry(name.to_owned()).or_insert_with(|| {
+                            entry.registers.push(name.to_owned());
+                            index
+                        });
+                    }
                 }
             }
             Statement::Text(text) => match instruction(text, entry, &mut registers) {

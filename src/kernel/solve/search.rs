@@ -8,7 +8,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::Env;
 use super::facts::{Fact, Inequality, flatten, inequalities};
-use crate::kernel::interval::Interval;
+use crate::kernel::interval::{Interval, Sign};
 use crate::kernel::sym::{NodeId, Op, Point, Poly, Values, VarId};
 
 /// A node that must not pass a limit, upward or downward.
@@ -51,7 +51,7 @@ pub struct Fuel {
 
 impl Default for Fuel {
     fn default() -> Self {
-        Self { per_search: 2_000, total: 60_000 }
+        Self { per_search: 400, total: 8_000 }
     }
 }
 
@@ -88,16 +88,26 @@ impl Ord for Ranked {
     }
 }
 
-impl Env<'_> {
-    /// Searches for a point that passes the goal's limit while every fact holds.
-    pub fn search(&self, goal: Goal, facts: &[Fact], fuel: &mut Fuel) -> Outcome {
+impl<'a> Env<'a> {
+    /// The bounds of a variable where the facts hold, as far as narrowing alone tells.
+    pub fn bound_under(&self, var: VarId, node: NodeId, facts: &[Fact]) -> Interval {
+        let search = self.prepare(Goal { node, upward: true, limit: 0 }, facts);
+        let mut region = search.start();
+        if search.narrow(&mut region).is_none() {
+            return Interval::point(0);
+        }
+        let at = search.slot.get(&var).and_then(|&at| region.vars.get(at));
+        at.copied().unwrap_or_else(|| self.bound(var))
+    }
+
+    fn prepare<'e>(&'e self, goal: Goal, facts: &[Fact]) -> Search<'e, 'a> {
         let facts = flatten(self.dag, facts);
         let mut roots: Vec<NodeId> = facts.iter().map(|&(id, _)| id).collect();
         roots.push(goal.node);
         let values = Values::new(self.dag, &roots, &|id| self.trusts(id));
         let vars: Vec<VarId> =
             values.ids().iter().filter_map(|&id| self.dag.as_var(id).map(|(var, _)| var)).collect();
-        let search = Search {
+        Search {
             env: self,
             goal,
             slot: vars.iter().enumerate().map(|(at, &var)| (var, at)).collect(),
@@ -109,7 +119,12 @@ impl Env<'_> {
             values,
             vars,
             facts,
-        };
+        }
+    }
+
+    /// Searches for a point that passes the goal's limit while every fact holds.
+    pub fn search(&self, goal: Goal, facts: &[Fact], fuel: &mut Fuel) -> Outcome {
+        let search = self.prepare(goal, facts);
         let mut outcome = search.run(fuel);
         if !goal.upward {
             // Inside, the search maximises the negated node.
@@ -191,25 +206,45 @@ impl Search<'_, '_> {
                     if new.is_empty() {
                         return None;
                     }
-                    changed |= self.tighten(region, factor, new);
+                    changed |= self.tighten(region, factor, new, ranges);
                 }
             }
         }
         Some(changed)
     }
 
-    fn tighten(&self, region: &mut Region, id: NodeId, new: Interval) -> bool {
-        if let Op::Var(var) = self.env.dag.node(id).op {
-            let Some(slot) = self.slot.get(&var).and_then(|&at| region.vars.get_mut(at)) else {
-                return false;
-            };
-            let next = slot.meet(new);
-            let changed = next != *slot;
-            *slot = next;
-            return changed;
+    /// Notes that a node is within an interval; of a quotient the dividend is then known too.
+    fn tighten(&self, region: &mut Region, id: NodeId, new: Interval, ranges: &[Interval]) -> bool {
+        let node = self.env.dag.node(id);
+        match (node.op, node.args()) {
+            (Op::Var(var), _) => {
+                let Some(slot) = self.slot.get(&var).and_then(|&at| region.vars.get_mut(at)) else {
+                    return false;
+                };
+                let next = slot.meet(new);
+                let changed = next != *slot;
+                *slot = next;
+                changed
+            }
+            (op, args) => {
+                let next = region.atoms.get(&id).map_or(new, |known| known.meet(new));
+                let mut changed = region.atoms.insert(id, next) != Some(next);
+                if let (Op::DivS | Op::DivU, &[dividend, divisor]) = (op, args)
+                    && let Some(by) = self.of(ranges, divisor).single()
+                    && by > 0
+                {
+                    let old = self.of(ranges, dividend);
+                    // Only where the dividend is the number that the division reads.
+                    if old.lo >= 0 && old.within(Interval::of_type(node.width, Sign::Signed)) && next.hi >= 0 {
+                        let bound = Interval::new(next.lo.max(0) * by, next.hi.saturating_mul(by) + by - 1);
+                        if !old.within(bound) {
+                            changed |= self.tighten(region, dividend, old.meet(bound), ranges);
+                        }
+                    }
+                }
+                changed
+            }
         }
-        let next = region.atoms.get(&id).map_or(new, |known| known.meet(new));
-        region.atoms.insert(id, next) != Some(next)
     }
 
     /// The best upper bound of the goal in a region.
@@ -319,11 +354,12 @@ impl Search<'_, '_> {
         best.map(|(_, _, at)| at)
     }
 
+    fn start(&self) -> Region {
+        Region { vars: self.vars.iter().map(|&var| self.env.bound(var)).collect(), atoms: HashMap::new() }
+    }
+
     fn run(&self, fuel: &mut Fuel) -> Outcome {
-        let mut start = Region {
-            vars: self.vars.iter().map(|&var| self.env.bound(var)).collect(),
-            atoms: HashMap::new(),
-        };
+        let mut start = self.start();
         let Some(ranges) = self.narrow(&mut start) else { return Outcome::Holds(-Interval::ALL.hi) };
         let first = self.bound(&ranges);
         let mut regions = vec![start];

@@ -84,6 +84,10 @@ impl Dag {
         match (op, args) {
             (Op::Add, &[a, b]) => self.add(a, b, width, origin),
             (Op::Sub, &[a, b]) if self.as_const(b) == Some(0) => a,
+            (Op::Sub, &[a, b]) => match self.remainder(a, b) {
+                Some((op, divisor)) => self.insert(op, width, &[a, divisor], origin),
+                None => self.insert(op, width, args, origin),
+            },
             (Op::Mul, &[a, b]) => self.mul(a, b, width, origin),
             (Op::Shl, &[a, b]) => match self.as_const(b) {
                 Some(bits) if (0..i128::from(width)).contains(&bits) => {
@@ -114,6 +118,21 @@ impl Dag {
             }
             _ => self.insert(op, width, args, origin),
         }
+    }
+
+    /// `a − (a / d) · d`, which compilers write for `a % d`.
+    fn remainder(&self, a: NodeId, b: NodeId) -> Option<(Op, NodeId)> {
+        let product = self.node(b);
+        let (Op::Mul, &[left, right]) = (product.op, product.args()) else { return None };
+        [(left, right), (right, left)].into_iter().find_map(|(quotient, divisor)| {
+            let node = self.node(quotient);
+            let op = match node.op {
+                Op::DivS => Op::RemS,
+                Op::DivU => Op::RemU,
+                _ => return None,
+            };
+            (node.args() == [a, divisor]).then_some((op, divisor))
+        })
     }
 
     fn neutral(&self, op: Op, b: NodeId) -> bool {
