@@ -58,6 +58,9 @@ pub struct Session {
     walking: Walking,
 }
 
+/// Inputs whose readings are held at the same time.
+const INPUTS_AT_ONCE: usize = 64;
+
 impl Default for Session {
     fn default() -> Self {
         Self::new()
@@ -166,14 +169,21 @@ impl Session {
         for note in loaded.notes {
             self.case.note("warning", note);
         }
-        // Reading is independent per input; only the case is not.
-        let read: Vec<InputReading> = loaded
-            .inputs
-            .par_iter()
-            .map(|input| read::read_input(source::InputId(0), input.kind, &input.bytes))
-            .collect();
-        for (input, read) in loaded.inputs.into_iter().zip(read) {
-            self.take_input(input, read);
+        // Reading is independent per input; only the case is not. In batches, so that a job's thousands of dumps are not all
+        // in memory at once.
+        let mut inputs = loaded.inputs.into_iter();
+        loop {
+            let batch: Vec<source::Input> = inputs.by_ref().take(INPUTS_AT_ONCE).collect();
+            if batch.is_empty() {
+                break;
+            }
+            let read: Vec<InputReading> = batch
+                .par_iter()
+                .map(|input| read::read_input(source::InputId(0), input.kind, &input.bytes))
+                .collect();
+            for (input, read) in batch.into_iter().zip(read) {
+                self.take_input(input, read);
+            }
         }
         self.case.match_collectives();
     }
@@ -241,6 +251,10 @@ impl Session {
                 },
                 Artifact::Ras(answer) => self.case.compare_ras(&answer),
             }
+        }
+        if input.kind == InputKind::FlightRecorder {
+            // Nobody looks into the pickle itself, and a job's dumps together would not fit.
+            input.bytes = source::Bytes::default();
         }
         self.inputs.push(input);
     }
