@@ -44,7 +44,7 @@ fn a_log_reads_like_a_transcript() {
         text,
         "$ env COLOUR='a $(b) '\"'c'\" sh -c 'echo one; echo \"$COLOUR\" >&2; exit 3'\none\na $(b) 'c'\nexit status 3\n"
     );
-    assert_eq!((loaded.inputs.len(), ran.output_bytes), (1, 16));
+    assert_eq!((loaded.inputs.len(), ran.output_bytes), (1, 15));
 }
 
 #[test]

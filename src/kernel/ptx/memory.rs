@@ -157,7 +157,8 @@ impl Lowering<'_> {
                 }
                 // An address that was put down in shared memory is somebody's whole address, not a base.
                 Some(VarKind::Loaded(origin, _)) if !sure => {
-                    let from = self.entry.instructions.get(origin.0 as usize).map_or("", |i| i.opcode.as_str());
+                    let from =
+                        self.entry.instructions.get(origin.0 as usize).map_or("", |i| i.opcode.as_str());
                     let kept = from.contains(".shared") || from.contains(".local");
                     (!kept).then_some(id)
                 }
@@ -231,7 +232,11 @@ impl Lowering<'_> {
         // To go round again a round takes every exit on the way to its end, and the back edge.
         let mut exits: Vec<(usize, usize)> = Vec::new();
         if let Some(latch) = info.latch {
-            let back_edge = self.flow.blocks.get(latch).and_then(|b| b.next.iter().position(|&(to, _)| to == info.header));
+            let back_edge = self
+                .flow
+                .blocks
+                .get(latch)
+                .and_then(|b| b.next.iter().position(|&(to, _)| to == info.header));
             exits.extend(back_edge.map(|exit| (latch, exit)));
             let inside = |from: &usize| info.blocks.binary_search(from).is_ok();
             exits.extend(self.flow.taken(latch).into_iter().filter(|(from, _)| inside(from)));

@@ -167,7 +167,8 @@ fn body(module: &mut Module, entry: &mut Entry, scanner: &mut Scanner<'_>) {
                     place = self::place(entry, text);
                 } else if text.starts_with(".reg") {
                     // Registers of an assembler block have plain names; those with a percent sign need no declaration.
-                    let names = text.split([',', ' ', '\t']).filter(|w| w.starts_with(|c: char| c.is_alphabetic()));
+                    let names =
+                        text.split([',', ' ', '\t']).filter(|w| w.starts_with(|c: char| c.is_alphabetic()));
                     for name in names {
                         let index = u32::try_from(entry.registers.len()).unwrap_or(u32::MAX);
                         registers.entry(name.to_owned()).or_insert_with(|| {

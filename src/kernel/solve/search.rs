@@ -235,7 +235,8 @@ impl Search<'_, '_> {
                 {
                     let old = self.of(ranges, dividend);
                     // Only where the dividend is the number that the division reads.
-                    if old.lo >= 0 && old.within(Interval::of_type(node.width, Sign::Signed)) && next.hi >= 0 {
+                    if old.lo >= 0 && old.within(Interval::of_type(node.width, Sign::Signed)) && next.hi >= 0
+                    {
                         let bound = Interval::new(next.lo.max(0) * by, next.hi.saturating_mul(by) + by - 1);
                         if !old.within(bound) {
                             changed |= self.tighten(region, dividend, old.meet(bound), ranges);
