@@ -43,6 +43,7 @@ const LIVE_LIMIT: usize = 256;
 
 /// What a run tells its front end.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one outcome a run, and chunks are small beside their buffers")]
 pub enum RunEvent {
     /// A chunk of output, as printed: hostile until escaped.
     Output(Vec<u8>),

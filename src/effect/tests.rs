@@ -1,5 +1,7 @@
 //! Real commands of this machine.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene must fail loudly")]
+
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -66,8 +66,7 @@ fn hide_named_values(redactor: &mut Redactor, report: &mut Report) {
         }
     }
     for evidence in report.evidence.iter_mut().filter(|evidence| evidence.kind == EvidenceKind::Environment) {
-        let secret =
-            evidence.fields.get("name").and_then(Value::as_str).is_some_and(|name| names_a_secret(name));
+        let secret = evidence.fields.get("name").and_then(Value::as_str).is_some_and(names_a_secret);
         if let Some(Value::String(value)) = evidence.fields.get_mut("value").filter(|_| secret)
             && !is_number(value)
         {

@@ -1,6 +1,6 @@
 //! The integration tests: one binary, one module a subject.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot read its sample must fail loudly")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its sample must fail loudly")]
 
 mod architecture;
 mod playbooks;

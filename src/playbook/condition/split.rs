@@ -175,11 +175,7 @@ fn has_top_level_comma(text: &str) -> bool {
     let mut chars = text.char_indices().peekable();
     while let Some((_, c)) = chars.next() {
         match c {
-            '\'' | '"' => {
-                if skip_string(&mut chars, c).is_err() {
-                    return true;
-                }
-            }
+            '\'' | '"' if skip_string(&mut chars, c).is_err() => return true,
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth -= 1,
             ',' if depth == 0 => return true,

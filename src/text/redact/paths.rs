@@ -76,7 +76,7 @@ fn unix(path: &str) -> Option<Split<'_>> {
         let is_system = |root: &&str| {
             path.strip_prefix(*root).is_some_and(|rest| rest.starts_with('/') || root.ends_with("cuda"))
         };
-        if !in_packages(path) && PUBLIC_ROOTS.iter().any(|root| is_system(&root)) {
+        if !in_packages(path) && PUBLIC_ROOTS.iter().any(is_system) {
             return None;
         }
         return Some(if names_a_file(path) { split_at(path, folders.len()) } else { whole(path) });

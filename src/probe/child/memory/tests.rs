@@ -51,7 +51,7 @@ impl DeviceMemory for Books {
     }
 
     fn reserve(&mut self, bytes: u64) -> Answer<u64> {
-        if bytes % (2 * MIB) != 0 || bytes > self.address_limit {
+        if !bytes.is_multiple_of(2 * MIB) || bytes > self.address_limit {
             return Err(CallFailed { call: "cuMemAddressReserve", code: 2 });
         }
         let at = self.next;
@@ -61,7 +61,7 @@ impl DeviceMemory for Books {
     }
 
     fn create(&mut self, bytes: u64) -> Answer<u64> {
-        if bytes == 0 || bytes % (2 * MIB) != 0 {
+        if bytes == 0 || !bytes.is_multiple_of(2 * MIB) {
             return refuse("cuMemCreate");
         }
         self.pieces.push(bytes);
@@ -76,7 +76,7 @@ impl DeviceMemory for Books {
             .next_back()
             .is_some_and(|(&start, &size)| address + bytes <= start + size);
         let free = self.mapped.range(..address + bytes).next_back().is_none_or(|(&at, &n)| at + n <= address);
-        if piece != Some(bytes) || address % (2 * MIB) != 0 || !inside || !free {
+        if piece != Some(bytes) || !address.is_multiple_of(2 * MIB) || !inside || !free {
             return refuse("cuMemMap");
         }
         self.mapped.insert(address, bytes);
