@@ -35,7 +35,12 @@ row huge-i64 3 $cache --entry fused_lora_xw_kernel_i64 $lora --set N=9216 --set 
 row fill-rows 0 tests/gpu/crash.cu --entry fill_rows --set cols=32768 --set stride=32768 --sweep rows
 row unguarded 1 tests/gpu/crash.cu --entry add_unguarded --sweep n --also 1000
 row wrong-arch 3 samples/ptx/crash.cubin --entry gather --set n=1024
-for kernel in null_write misaligned asserting trapping shared_oob; do
+row kind-null 3 tests/gpu/crash.cu --entry deref --set p=null
+for kernel in misaligned asserting trapping shared_oob; do
+  row "kind-$kernel" 3 tests/gpu/crash.cu --entry $kernel
+done
+row kind-hang 3 tests/gpu/crash.cu --entry hog --timeout 4
+for kernel in racy uninit divergent_sync; do
   row "kind-$kernel" 3 tests/gpu/crash.cu --entry $kernel
 done
 echo "processes left behind: $(pgrep -fc '__probe' || true)"
