@@ -21,7 +21,7 @@ use serde::{Serialize, Serializer};
 
 /// A piece of text that a log, a file or another program wrote.
 ///
-/// It has no way to a terminal or a report but through [`escape`]: `Display` and `Serialize` both show control
+/// It has no way to a terminal or a report but through [`fn@escape`]: `Display` and `Serialize` both show control
 /// characters, escape sequences and direction marks as visible text.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct LogText(String);

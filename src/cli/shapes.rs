@@ -21,7 +21,7 @@ use crate::report::shapes_text;
 /// Arguments of `warpfault shapes`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ShapesArgs {
-    /// Shapes: 234624x9216, M=234624,N=9216, "[1600,16,729,72]", "torch.Size([4, 128])"
+    /// Shapes: 234624x9216, M=234624,N=9216, `[1600,16,729,72]`, `torch.Size([4, 128])`
     #[arg(value_name = "SHAPE", required_unless_present = "model")]
     pub shapes: Vec<String>,
     /// Element type (bfloat16, fp32, int8, ...); adds bytes and the limit of 32-bit byte offsets

@@ -1,7 +1,7 @@
 //! The kernel log, and programs that reprint it: Xids, driver faults, segmentation faults, OOM kills.
 //!
-//! In: a line of dmesg, a journal, `nvidia-smi` or a cluster's health agent. Out: [`Data::Xid`], [`Data::DriverFault`],
-//! [`Data::KernelSegfault`], [`Data::OomKill`]. It leaves joining lines to a process of the job to `case`; a network
+//! In: a line of dmesg, a journal, `nvidia-smi` or a cluster's health agent. Out: `Data::Xid`, `Data::DriverFault`,
+//! `Data::KernelSegfault`, `Data::OomKill`. It leaves joining lines to a process of the job to `case`; a network
 //! card's `XID 641` is no Xid.
 
 mod driver;

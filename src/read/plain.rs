@@ -1,7 +1,7 @@
 //! Plain data out of a self-describing file: what a pickle or a JSON text holds once it is decoded.
 //!
 //! In: pushes from a decoder. Out: [`Plain`], an arena of values whose lists and dicts may be shared, and the checks that
-//! make it safe to walk ([`Plain::check`]). It leaves alone what the values mean.
+//! make it safe to walk (`Plain::check`). It leaves alone what the values mean.
 //!
 //! Values are 16 bytes and refer to texts and containers by number, so a value that a file mentions ten thousand times
 //! exists once.

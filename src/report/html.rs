@@ -1,7 +1,7 @@
 //! The report as one HTML file: for a browser, for paper, for a colleague who has nothing else.
 //!
 //! In: a report (already escaped for terminals). Out: a page that loads nothing and runs nothing: styles and pictures stand
-//! inside it, there is no script and no reference outside. Text gets in only through [`page::Page::text`], which escapes it
+//! inside it, there is no script and no reference outside. Text gets in only through `page::Page::text`, which escapes it
 //! for HTML. The sections are those of the text report, with pictures, and each picture's numbers stand in a table as well.
 
 mod page;

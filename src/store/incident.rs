@@ -23,7 +23,7 @@ pub const SCHEMA: &str = "warpfault/incident/1";
 /// An incident as it stands on disk.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Saved {
-    /// [`SCHEMA`].
+    /// `SCHEMA`.
     pub schema: String,
     /// Version of the tool that wrote it.
     pub tool: String,
