@@ -3,20 +3,19 @@
 //! In: samples and answers. Out: evidence with the provenance *answer*, shapes that count as operands, a model's tensors that
 //! cross; and the program's own words about a flag that it can't read.
 
-use assert_cmd::Command;
+use std::process::{Command, Output};
+
 use serde_json::Value;
 
 const CONFIG: &str = r#"{"model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944, "vocab_size": 151936,
     "num_attention_heads": 28, "num_key_value_heads": 4, "num_hidden_layers": 28}"#;
 
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_warpfault")).arg("analyze").args(arguments).output().unwrap()
+}
+
 fn analyze(arguments: &[&str]) -> (Value, Option<i32>) {
-    let output = Command::cargo_bin("warpfault")
-        .unwrap()
-        .arg("analyze")
-        .arg("--json")
-        .args(arguments)
-        .output()
-        .unwrap();
+    let output = run(&[&["--json"], arguments].concat());
     let json = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
     (json, output.status.code())
@@ -137,21 +136,16 @@ fn settings_are_facts_of_the_environment() {
 
 #[test]
 fn a_flag_that_cannot_be_read_ends_with_two() {
-    for arguments in [["--shape", "x"], ["--set", "tokens"], ["--dtype", "bf17"], ["--model", "/nonexistent"]]
-    {
-        let mut command = Command::cargo_bin("warpfault").unwrap();
-        command.arg("analyze").arg("samples/triton-int32-wrap/run.log").args(arguments).assert().code(2);
+    for [flag, value] in [["--shape", "x"], ["--set", "tokens"], ["--dtype", "bf17"], ["--model", "/nonexistent"]] {
+        let output = run(&["samples/triton-int32-wrap/run.log", flag, value]);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{flag} {value}");
     }
 }
 
 #[test]
 fn redacted_reports_say_the_same_in_every_format() {
     for format in ["text", "json", "markdown", "html"] {
-        let output = Command::cargo_bin("warpfault")
-            .unwrap()
-            .args(["analyze", "samples/pair-size-mismatch", "--redact", "--format", format])
-            .output()
-            .unwrap();
+        let output = run(&["samples/pair-size-mismatch", "--redact", "--format", format]);
         let shown = String::from_utf8(output.stdout).unwrap();
         assert!(!shown.contains("/home/user"), "{format}");
         assert!(shown.contains("PATH-") && shown.contains("nccl_cases.py"), "{format}");
