@@ -3,10 +3,14 @@
 //! In: events, and what was derived from them. Out: [`Case`], which the verdict reads. No provenance, no evidence
 //! (law 2). It leaves conclusions to the verdict.
 
+mod answers;
 pub mod collectives;
 pub mod evidence;
+mod model_sizes;
 
+pub use answers::Answer;
 pub use evidence::{Derived, Evidence, EvidenceId, Fact, Provenance};
+pub use model_sizes::ModelAtTokens;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

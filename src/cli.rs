@@ -4,6 +4,7 @@
 //! the work to the engine.
 
 mod analyze;
+mod answers;
 mod arguments;
 mod doctor;
 pub mod kernel;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::case::{Case, InputMeta};
+use crate::case::{Answer, Case, InputMeta, Provenance};
 use crate::playbook::chain::{self, Chain};
 use crate::playbook::{Library, Record, StepKind, Walk};
 use crate::read::event::{Data, Event};
@@ -27,6 +27,8 @@ pub use walking::{Approved, Edited, Proposal, WalkInput};
 pub enum Input {
     /// Inputs were loaded.
     Loaded(source::Loaded),
+    /// The engineer states shapes, sizes, settings or the model.
+    Answered(Vec<Answer>),
     /// The engineer does something in the walk through a playbook.
     Walk(WalkInput),
 }
@@ -56,6 +58,8 @@ pub struct Session {
     verdict: Verdict,
     report: Report,
     walking: Walking,
+    /// Inputs whose token counts were read.
+    token_scans: std::collections::BTreeSet<source::InputId>,
 }
 
 /// Inputs whose readings are held at the same time.
@@ -80,7 +84,14 @@ impl Session {
         let case = Case::default();
         let verdict = verdict::judge(&case);
         let report = report::build(&case, &verdict);
-        Self { case, inputs: Vec::new(), verdict, report, walking: Walking::new(library) }
+        Self {
+            case,
+            inputs: Vec::new(),
+            verdict,
+            report,
+            walking: Walking::new(library),
+            token_scans: std::collections::BTreeSet::new(),
+        }
     }
 
     /// Takes one input and says what to do.
@@ -97,15 +108,41 @@ impl Session {
                 self.take_loaded(loaded);
                 vec![Effect::Save]
             }
+            Input::Answered(answers) => {
+                self.case.take_answers(answers);
+                vec![Effect::Save]
+            }
             Input::Walk(input) => self.walk_input(input),
         };
         if tells_more {
             self.verdict = verdict::judge(&self.case);
+            if self.case.has_model() {
+                self.measure_model();
+            }
             self.report = report::build(&self.case, &self.verdict);
         }
         self.rebuild_walk();
         effects.insert(0, Effect::Show);
         effects
+    }
+
+    /// A model's tensors at the tokens that the engineer names, or else that the failing process printed near its failure.
+    fn measure_model(&mut self) {
+        let root = self.verdict.failures.first().and_then(|root| self.case.get(*root.evidence.first()?));
+        if let Some(Provenance::Span(at)) = root.map(|evidence| evidence.provenance.clone())
+            && self.token_scans.insert(at.input)
+            && let Some(input) =
+                self.inputs.iter().find(|input| input.id == at.input && input.kind.is_line_text())
+        {
+            for event in read::shapes::token_counts(at.input, &input.bytes, at) {
+                self.case.add_event(event);
+            }
+        }
+        let known = self.case.evidence().len();
+        self.case.derive_model_shapes();
+        if self.case.evidence().len() > known {
+            self.verdict = verdict::judge(&self.case);
+        }
     }
 
     /// The walk through the playbook that serves the verdict best, or the one that was opened.

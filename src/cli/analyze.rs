@@ -18,7 +18,12 @@ use super::output;
 
 /// Runs it.
 pub fn run(args: &AnalyzeArgs) -> Result<u8> {
-    let session = open(&args.input)?;
+    // A flag that can't be read is told before minutes of reading.
+    let answers = args.answers.answers()?;
+    let mut session = open(&args.input)?;
+    if !answers.is_empty() {
+        session.apply(Input::Answered(answers));
+    }
     let redacted = args.redact.then(|| redact(session.report().clone()));
     let report = redacted.as_ref().unwrap_or(session.report());
     let format = if args.json { Format::Json } else { args.format };

@@ -91,11 +91,21 @@ pub struct AnalyzeArgs {
     /// Replace hosts, users, paths, addresses and keys.
     #[arg(long)]
     pub redact: bool,
+    /// What the engineer knows besides.
+    #[command(flatten)]
+    pub answers: super::answers::AnswerArgs,
 }
 
 impl From<Open> for AnalyzeArgs {
     fn from(open: Open) -> Self {
-        Self { input: open.input, format: Format::Text, json: false, output: None, redact: false }
+        Self {
+            input: open.input,
+            format: Format::Text,
+            json: false,
+            output: None,
+            redact: false,
+            answers: super::answers::AnswerArgs::default(),
+        }
     }
 }
 

@@ -115,7 +115,7 @@ fn text(all: &ShapesView, glyphs: Glyphs) -> String {
 }
 
 /// Reads the shapes. `M=234624 N=9216` arrives as two arguments; when every argument names one size, they are one shape.
-fn read_shapes(texts: &[String]) -> Result<Vec<ParsedShape>> {
+pub(super) fn read_shapes(texts: &[String]) -> Result<Vec<ParsedShape>> {
     let parsed: Vec<ParsedShape> = texts.iter().map(|text| parse_shape(text)).collect::<Result<_>>()?;
     let names: Vec<&str> = parsed.iter().filter_map(|one| single_name(&one.shape)).collect();
     let distinct =
@@ -146,7 +146,8 @@ fn view(args: &ShapesArgs, parsed: ParsedShape) -> Result<ShapeView> {
     ShapeView::of(&layout, sweep, args.multiple)
 }
 
-fn read_capped(path: &Path) -> Result<Vec<u8>> {
+/// Reads a model's configuration, a little past its limit at most.
+pub(super) fn read_capped(path: &Path) -> Result<Vec<u8>> {
     let failed = |error| Error::new(ErrorKind::Input, "can't be read").at(path, None).because(error);
     let file = std::fs::File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();

@@ -106,6 +106,16 @@ const ENGINE: [(&str, &str); 12] = [
     ("kv_cache_dtype=", "kv_cache_dtype"),
 ];
 
+/// True for the name of a switch or of a fact about the machine (`CUDA_LAUNCH_BLOCKING`, `torch`), as [`EnvironmentFact`]
+/// names them.
+#[must_use]
+pub fn is_fact(name: &str) -> bool {
+    let named = KEYS.iter().chain(&PACKAGES).any(|(_, fact)| *fact == name);
+    named
+        || matches!(name, "gpu" | "compute_capability" | "nccl" | "driver_cuda")
+        || SWITCHES.iter().any(|start| name.starts_with(start))
+}
+
 /// Reads the facts of a line.
 pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
     let body = line.body();

@@ -6,6 +6,8 @@
 
 use serde::Serialize;
 
+use crate::arith::model::ModelConfig;
+
 pub use crate::source::InputId;
 
 /// Where an event's bytes stand.
@@ -187,6 +189,10 @@ pub enum Data {
     Environment(EnvironmentFact),
     /// A shape, size or count that the log prints.
     Shape(ShapeMention),
+    /// A size or setting by its name that is no fact about the machine (`tokens=16384`).
+    Value(NamedValue),
+    /// The sizes of a model, from its configuration.
+    Model(Box<ModelFacts>),
     /// A launch that a tool reports as the faulting one (cuda-gdb, a core dump, DSA report).
     FaultingLaunch(FaultingLaunch),
     /// A launch mentioned by a program, not known to be at fault (`kernel.run(…, grid=…)`).
@@ -894,6 +900,34 @@ pub struct EnvironmentFact {
     pub value: String,
 }
 
+/// A value with its name: a token count near a failure, or what the engineer sets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NamedValue {
+    /// Name as printed or given.
+    pub name: String,
+    /// Value as printed or given.
+    pub value: String,
+}
+
+impl NamedValue {
+    /// The value as a size.
+    #[must_use]
+    pub fn size(&self) -> Option<u64> {
+        self.value.trim().replace(['_', ','], "").parse().ok().filter(|size| *size > 0)
+    }
+}
+
+/// What a model's `config.json` says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ModelFacts {
+    /// `model_type`.
+    pub model_type: Option<String>,
+    /// The sizes.
+    pub config: ModelConfig,
+    /// Element type as PyTorch names it.
+    pub dtype: Option<String>,
+}
+
 /// A shape, size or count in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ShapeMention {
@@ -924,6 +958,8 @@ pub enum ShapeForm {
     Numel,
     /// A launch's grid or block.
     Launch,
+    /// A tensor of a model at a number of tokens: computed, printed by nobody.
+    Model,
 }
 
 /// The launch that a tool names as the faulting one.

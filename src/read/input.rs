@@ -7,7 +7,7 @@ use super::coredump::{self, DumpSummary};
 use super::event::{Data, Event, FlightDumpSummary, InputId, Origin, RasSummary, Span};
 use super::flight_recorder::{self, FlightDump};
 use super::nccl_ras::{self, RasAnswer};
-use super::{Reading, read_text, sanitizer_xml, shapes};
+use super::{Reading, model_config, read_text, sanitizer_xml, shapes};
 use crate::source::InputKind;
 
 /// What a file that is no text holds.
@@ -40,6 +40,7 @@ pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8]) -> InputReading
         InputKind::FlightRecorder => flight(input, bytes),
         InputKind::SanitizerXml => sanitizer_report(input, bytes),
         InputKind::NcclRas => ras(input, bytes),
+        InputKind::ModelConfig => model(input, bytes),
         kind if kind.is_line_text() => {
             InputReading { reading: text(input, bytes), ..InputReading::default() }
         }
@@ -144,6 +145,19 @@ fn ras(input: InputId, bytes: &[u8]) -> InputReading {
         artifacts: vec![Artifact::Ras(answer)],
         unread: false,
     }
+}
+
+fn model(input: InputId, bytes: &[u8]) -> InputReading {
+    let reading = match model_config::read(bytes) {
+        Ok(found) => {
+            let facts = found.facts();
+            let text = model_config::sentence(&facts);
+            let events = vec![whole_file(input, Data::Model(Box::new(facts)), text)];
+            Reading { events, diagnostics: found.notes, ..Reading::default() }
+        }
+        Err(error) => Reading { diagnostics: vec![error.to_string()], ..Reading::default() },
+    };
+    InputReading { reading, ..InputReading::default() }
 }
 
 /// An event of a file that has no lines.

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::arith::DType;
 use crate::arith::model::ModelConfig;
 use crate::error::{Error, ErrorKind, Result};
+use crate::read::event::ModelFacts;
 
 /// Largest file that is read; real ones have a few kilobytes, quantisation tables a few hundred.
 pub const CONFIG_LIMIT_BYTES: u64 = 16 << 20;
@@ -59,6 +60,39 @@ pub struct FoundConfig {
     pub dtype: Option<DType>,
     /// What was left out, or assumed, and why.
     pub notes: Vec<String>,
+}
+
+impl FoundConfig {
+    /// The sizes as an event carries them.
+    #[must_use]
+    pub fn facts(&self) -> ModelFacts {
+        ModelFacts {
+            model_type: self.model_type.clone(),
+            config: self.config,
+            dtype: self.dtype.map(|dtype| dtype.name().to_owned()),
+        }
+    }
+}
+
+/// `model qwen2: hidden 3584, intermediate 18944, vocabulary 151936, 28 heads, 4 key/value heads, 28 layers`
+#[must_use]
+pub fn sentence(facts: &ModelFacts) -> String {
+    let config = &facts.config;
+    let sizes = [
+        ("hidden", config.hidden),
+        ("intermediate", config.intermediate),
+        ("expert width", config.expert_intermediate),
+        ("vocabulary", config.vocab),
+        ("heads", config.heads),
+        ("key/value heads", config.kv_heads),
+        ("head size", config.head_dim()),
+        ("layers", config.layers),
+        ("experts", config.experts),
+    ];
+    let parts: Vec<String> =
+        sizes.into_iter().filter_map(|(name, size)| size.map(|size| format!("{name} {size}"))).collect();
+    let kind = facts.model_type.as_deref().map(|kind| format!(" {kind}")).unwrap_or_default();
+    format!("model{kind}: {}", parts.join(", "))
 }
 
 /// Reads a configuration.
@@ -204,6 +238,9 @@ mod tests {
         };
         assert_eq!((found.config, found.dtype), (want, Some(DType::BFloat16)));
         assert_eq!((found.model_type.as_deref(), found.notes.len()), (Some("qwen2"), 0));
+        let want = "model qwen2: hidden 3584, intermediate 18944, vocabulary 151936, heads 28, key/value heads 4, head size \
+                    128, layers 28";
+        assert_eq!(sentence(&found.facts()), want);
     }
 
     #[test]

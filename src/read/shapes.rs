@@ -26,6 +26,12 @@ const BEFORE_BYTES: usize = 48 << 10;
 const AFTER_BYTES: usize = 16 << 10;
 /// Failures whose neighbourhood is searched.
 const FOCUS_LIMIT: usize = 8;
+/// Lines before a failure in which a token count counts as near it.
+const TOKEN_LINES: u64 = 200;
+/// Lines after it: engines print what they were working on behind the error.
+const TOKEN_LINES_AFTER: u64 = 40;
+/// Token counts that are kept.
+const TOKEN_LIMIT: usize = 4;
 /// Shapes that one input may yield.
 const SHAPE_LIMIT: usize = 400;
 
@@ -33,12 +39,57 @@ const SHAPE_LIMIT: usize = 400;
 #[must_use]
 pub fn read_near(input: InputId, bytes: &[u8], focus: &[Span]) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
+    each_line(input, bytes, focus, |line| {
+        if worth_reading(line.body()) {
+            read_line(line, &mut events);
+        }
+        events.len() < SHAPE_LIMIT
+    });
+    events
+}
+
+/// Named sizes that together make a shape (`M=234624 N=9216`), as a line of a log would.
+#[must_use]
+pub fn of_named_sizes(text: &str) -> Vec<ShapeMention> {
+    named::shapes(text)
+}
+
+/// True for a name that counts tokens (`tokens`, `num_tokens`).
+#[must_use]
+pub fn counts_tokens(name: &str) -> bool {
+    named::counts_tokens(name)
+}
+
+/// Token counts that stand near a failure, the nearest last; at most four different ones.
+#[must_use]
+pub fn token_counts(input: InputId, bytes: &[u8], failure: Span) -> Vec<Event> {
+    let mut events: Vec<Event> = Vec::new();
+    let near = failure.line.saturating_sub(TOKEN_LINES)..=failure.line.saturating_add(TOKEN_LINES_AFTER);
+    each_line(input, bytes, &[failure], |line| {
+        if near.contains(&line.number) && worth_reading(line.body()) {
+            for value in named::tokens(line.body()) {
+                let data = Data::Value(value);
+                events.retain(|event| event.data != data);
+                let span = Span { input, line: line.number, byte: line.byte, lines: 1 };
+                let text = line.text.chars().take(400).collect();
+                events.push(Event { span, origin: line.origin.clone(), data, text });
+            }
+        }
+        line.number <= *near.end()
+    });
+    events.drain(..events.len().saturating_sub(TOKEN_LIMIT));
+    events
+}
+
+/// Calls `take` for the lines near `focus` and at the head of the log, until it says that it has enough.
+fn each_line(input: InputId, bytes: &[u8], focus: &[Span], mut take: impl FnMut(&Line<'_>) -> bool) {
+    let mut more = true;
     for (start, end) in windows(bytes, focus) {
         let mut number =
             1 + memchr::memchr_iter(b'\n', bytes.get(..start).unwrap_or_default()).count() as u64;
         let mut at = start;
         let mut under_frame = false;
-        while at < end && events.len() < SHAPE_LIMIT {
+        while at < end && more {
             let rest = bytes.get(at..end).unwrap_or_default();
             let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             for segment in segments(bytes, number, at, at + len) {
@@ -46,8 +97,8 @@ pub fn read_near(input: InputId, bytes: &[u8], focus: &[Span]) -> Vec<Event> {
                 let body = line.body();
                 let is_frame = body.trim_start().starts_with("File \"");
                 // A source line under a frame is the program's text, nothing that it printed.
-                if !is_frame && !under_frame && worth_reading(body) {
-                    read_line(&line, &mut events);
+                if !is_frame && !under_frame {
+                    more &= take(&line);
                 }
                 under_frame = is_frame;
             }
@@ -55,7 +106,6 @@ pub fn read_near(input: InputId, bytes: &[u8], focus: &[Span]) -> Vec<Event> {
             number += 1;
         }
     }
-    events
 }
 
 /// The parts of the log to search, in order, without overlap.
@@ -153,6 +203,25 @@ mod tests {
     fn rows_columns_and_stride() {
         let found = dims("fill_rows rows=70000 cols=32768 stride=32768 elements=2293760000\n");
         assert!(found.iter().any(|(dims, _, _)| dims == &[70_000, 32_768]), "{found:?}");
+    }
+
+    #[test]
+    fn token_counts_near_a_failure() {
+        let log =
+            "num_tokens=512\nstep tokens=16384 x\n#new-token: 8192, #queue: 1\nRuntimeError: CUDA error\n";
+        let failure = Span { input: InputId(0), line: 4, byte: 0, lines: 1 };
+        let found: Vec<(u64, String)> = token_counts(InputId(0), log.as_bytes(), failure)
+            .into_iter()
+            .filter_map(|event| match event.data {
+                Data::Value(value) => Some((event.span.line, format!("{}={}", value.name, value.value))),
+                _ => None,
+            })
+            .collect();
+        let want = [(1, "num_tokens=512"), (2, "tokens=16384"), (3, "new-token=8192")];
+        assert_eq!(found, want.map(|(line, text)| (line, text.to_owned())));
+        let far = format!("tokens=7\n{}x\n", "\n".repeat(300));
+        let failure = Span { line: 301, ..failure };
+        assert!(token_counts(InputId(0), far.as_bytes(), failure).is_empty());
     }
 
     #[test]

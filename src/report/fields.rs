@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::read::event::{Data, Dim3, Event, GraphMention, Place, SanitizerRecord, Xid};
+use crate::read::event::{Data, Dim3, Event, GraphMention, ModelFacts, Place, SanitizerRecord, Xid};
 
 use super::build::show;
 use super::model::EvidenceKind;
@@ -40,6 +40,8 @@ pub fn kind(data: &Data) -> EvidenceKind {
         Data::Command(_) => EvidenceKind::Command,
         Data::Environment(_) => EvidenceKind::Environment,
         Data::Shape(_) => EvidenceKind::Shape,
+        Data::Value(_) => EvidenceKind::Value,
+        Data::Model(_) => EvidenceKind::Model,
         Data::FaultingLaunch(_) => EvidenceKind::FaultingLaunch,
         Data::LaunchMention(_) => EvidenceKind::LaunchMention,
         Data::Graph(_) => EvidenceKind::Graph,
@@ -132,6 +134,8 @@ pub fn fields(event: &Event) -> Map<String, Value> {
             "environment": c.environment.iter().map(|(n, v)| format!("{}={}", show(n), show(v))).collect::<Vec<_>>(),
         }),
         Data::Environment(e) => json!({ "name": show(&e.name), "value": show(&e.value) }),
+        Data::Value(v) => json!({ "name": show(&v.name), "value": show(&v.value) }),
+        Data::Model(m) => model(m),
         Data::Shape(s) => json!({
             "dims": s.dims, "names": s.names.iter().map(|n| show(n)).collect::<Vec<_>>(), "dtype": s.dtype.as_deref().map(show),
             "label": s.label.as_deref().map(show), "form": s.form,
@@ -172,6 +176,16 @@ pub fn fields(event: &Event) -> Map<String, Value> {
         Value::Object(map) => map.into_iter().filter(|(_, value)| !is_empty(value)).collect(),
         _ => Map::new(),
     }
+}
+
+fn model(m: &ModelFacts) -> Value {
+    let c = &m.config;
+    json!({
+        "model_type": m.model_type.as_deref().map(show), "dtype": m.dtype.as_deref().map(show), "hidden": c.hidden,
+        "intermediate": c.intermediate, "expert_intermediate": c.expert_intermediate, "vocab": c.vocab, "heads": c.heads,
+        "kv_heads": c.kv_heads, "head_dim": c.head_dim(), "latent_kv": c.latent_kv, "layers": c.layers, "experts": c.experts,
+        "experts_per_token": c.experts_per_token, "max_position": c.max_position,
+    })
 }
 
 fn is_empty(value: &Value) -> bool {

@@ -388,6 +388,8 @@ pub enum EvidenceKind {
     Command,
     Environment,
     Shape,
+    Value,
+    Model,
     FaultingLaunch,
     LaunchMention,
     Graph,

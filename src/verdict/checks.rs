@@ -2,6 +2,8 @@
 //!
 //! In: the case and the verdict so far. Out: checks with readings. Unknown is shown, never rounded (law 3).
 
+mod model;
+
 use crate::case::{Case, EvidenceId};
 use crate::read::event::Data;
 use crate::tables::class::FailureClass;
@@ -55,6 +57,7 @@ pub fn run(case: &Case, verdict: &Verdict) -> Vec<Check> {
     checks.extend(driver_agrees(case, verdict));
     checks.extend(overflow_arithmetic(verdict));
     checks.extend(address_distance(case, verdict));
+    checks.extend(model::extents(case));
     checks
 }
 

@@ -152,6 +152,8 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
         | Data::Command(_)
         | Data::Environment(_)
         | Data::Shape(_)
+        | Data::Value(_)
+        | Data::Model(_)
         | Data::LaunchMention(_)
         | Data::FlightDump(_)
         | Data::Ras(_)

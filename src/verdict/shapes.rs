@@ -6,7 +6,7 @@
 use crate::arith::{
     Boundary, Extent, IndexLimit, KnownTensor, Shape, Strides, TensorLayout, boundary, dtype::DType,
 };
-use crate::case::{Case, EvidenceId};
+use crate::case::{Case, Evidence, EvidenceId, Fact, Provenance};
 use crate::read::event::{Data, Event, ShapeForm, ShapeMention};
 use crate::text::number::grouped;
 
@@ -77,7 +77,10 @@ impl ShapeRow {
                 None => grouped(u128::from(*dim)),
             })
             .collect();
-        parts.join(" × ")
+        match &self.mention.label {
+            Some(label) if self.mention.form == ShapeForm::Model => format!("{label}: {}", parts.join(" × ")),
+            _ => parts.join(" × "),
+        }
     }
 }
 
@@ -88,19 +91,28 @@ const NEAR_LINES: u64 = 200;
 #[must_use]
 pub fn rows(case: &Case, root: Option<&Failure>) -> Vec<ShapeRow> {
     let mut rows: Vec<ShapeRow> = case
-        .pick(|data| match data {
-            Data::Shape(mention) if mention.form != ShapeForm::Launch => Some(mention),
-            _ => None,
+        .evidence()
+        .iter()
+        .filter_map(|evidence| {
+            let Fact::Event(event) = &evidence.fact else { return None };
+            match &event.data {
+                Data::Shape(mention) if mention.form != ShapeForm::Launch => {
+                    row(evidence.id, mention, likelihood(case, evidence, event, mention, root))
+                }
+                _ => None,
+            }
         })
-        .filter_map(|(id, event, mention)| row(id, event, mention, root))
         .collect();
     rows.sort_by(|a, b| {
-        (b.overflows(), b.likelihood, b.extent.numel).cmp(&(a.overflows(), a.likelihood, a.extent.numel))
+        let rank = |row: &ShapeRow| {
+            (row.overflows(), row.likelihood, row.mention.form != ShapeForm::Model, row.extent.numel)
+        };
+        rank(b).cmp(&rank(a))
     });
     rows
 }
 
-fn row(id: EvidenceId, event: &Event, mention: &ShapeMention, root: Option<&Failure>) -> Option<ShapeRow> {
+fn row(id: EvidenceId, mention: &ShapeMention, likelihood: Likelihood) -> Option<ShapeRow> {
     let names = mention.names.iter().map(|name| Some(name.clone())).collect();
     let shape = Shape::named(mention.dims.clone(), names).ok()?;
     let dtype = mention.dtype.as_deref().and_then(DType::find);
@@ -111,8 +123,10 @@ fn row(id: EvidenceId, event: &Event, mention: &ShapeMention, root: Option<&Fail
         TensorLayout::contiguous(shape, dtype).ok()?
     };
     let extent = layout.extent().ok()?;
-    let sweep =
-        mention.dims.iter().enumerate().max_by_key(|(at, dim)| (**dim, usize::MAX - at)).map(|(at, _)| at)?;
+    let largest = mention.dims.iter().enumerate().max_by_key(|(at, dim)| (**dim, usize::MAX - at));
+    // A model's widths are fixed; its tokens are what can be capped.
+    let tokens = mention.names.iter().position(|name| mention.form == ShapeForm::Model && name == "tokens");
+    let sweep = tokens.or(largest.map(|(at, _)| at))?;
     let boundary = boundary::boundary(&layout, sweep, IndexLimit::INT32, None).ok()?;
     Some(ShapeRow {
         mention: mention.clone(),
@@ -122,11 +136,33 @@ fn row(id: EvidenceId, event: &Event, mention: &ShapeMention, root: Option<&Fail
         extent,
         sweep,
         boundary,
-        likelihood: likelihood(event, root),
+        likelihood,
     })
 }
 
-fn likelihood(event: &Event, root: Option<&Failure>) -> Likelihood {
+/// The engineer's own shape is the operand. A model's tensor is near the failure only where the engineer says how many tokens
+/// were in it, and a cache of all layers never: no kernel indexes the layers' caches as one.
+fn likelihood(
+    case: &Case,
+    evidence: &Evidence,
+    event: &Event,
+    mention: &ShapeMention,
+    root: Option<&Failure>,
+) -> Likelihood {
+    let answered = |id: &EvidenceId| case.get(*id).is_some_and(|one| one.provenance == Provenance::Answer);
+    match &evidence.provenance {
+        Provenance::Answer => Likelihood::Operand,
+        Provenance::Derived(from) if mention.form == ShapeForm::Model => {
+            let whole_cache = mention.names.iter().any(|name| name == "layers");
+            let stated = from.last().is_some_and(answered);
+            if stated && !whole_cache { Likelihood::Near } else { Likelihood::Mentioned }
+        }
+        Provenance::Derived(from) if from.iter().all(answered) => Likelihood::Operand,
+        _ => printed(event, root),
+    }
+}
+
+fn printed(event: &Event, root: Option<&Failure>) -> Likelihood {
     let Some(root) = root else { return Likelihood::Mentioned };
     let same_process = root.rank.is_none() || event.origin.rank.is_none() || root.rank == event.origin.rank;
     let same_input = root.at.input == event.span.input;

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its sample must fail loudly")]
 
+mod answers;
 mod architecture;
 mod playbooks;
 mod samples;

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::super::event::{ShapeForm, ShapeMention};
+use super::super::event::{NamedValue, ShapeForm, ShapeMention};
 
 static PAIR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?:^|[\s,(\[{;|])(?P<name>[A-Za-z][A-Za-z0-9_.]*)\s*[=:]\s*(?P<value>\d[\d_]*(?:,\d{3})*)(?:$|[\s,)\]};|])").ok()
@@ -34,6 +34,20 @@ const ROWS: &[&str] = &[
     "total_seq_len",
     "max_seqlen",
     "T",
+];
+/// Names of a number of tokens that a batch holds; a limit of a configuration (`max_num_batched_tokens`) is none.
+const TOKENS: &[&str] = &[
+    "tokens",
+    "num_tokens",
+    "n_tokens",
+    "total_tokens",
+    "packed_tokens",
+    "num_input_tokens",
+    "total_num_scheduled_tokens",
+    "num_scheduled_tokens",
+    "num_prefill_tokens",
+    "extend_num_tokens",
+    "new-token",
 ];
 /// Names of a row's length.
 const COLUMNS: &[&str] = &[
@@ -93,6 +107,24 @@ pub fn shapes(body: &str) -> Vec<ShapeMention> {
         }
     }
     found
+}
+
+/// True for a name that counts tokens.
+pub fn counts_tokens(name: &str) -> bool {
+    is_one_of(name, TOKENS)
+}
+
+/// Token counts of a line.
+pub fn tokens(body: &str) -> Vec<NamedValue> {
+    // SGLang writes `#new-token: 8192`.
+    let body = body.replace("#new-token", "new_token");
+    let named = |name: String| if name == "new_token" { "new-token".to_owned() } else { name };
+    pairs(&body)
+        .into_iter()
+        .map(|(name, value)| (named(name), value))
+        .filter(|(name, value)| counts_tokens(name) && *value > 0)
+        .map(|(name, value)| NamedValue { name, value: value.to_string() })
+        .collect()
 }
 
 fn pairs(body: &str) -> Vec<(String, u64)> {

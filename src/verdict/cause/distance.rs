@@ -3,7 +3,7 @@
 //! In: sanitizer records and measured shapes. Out: readings of `arith::distance` with their evidence.
 
 use crate::arith::distance::read_access;
-use crate::arith::{Access, Allocation, Context, Reading};
+use crate::arith::{Access, Allocation, Context, DType, Reading};
 use crate::case::EvidenceId;
 use crate::read::event::{Data, SanitizerFinding, SanitizerRecord};
 
@@ -36,6 +36,21 @@ pub fn readings(view: &View<'_>) -> Vec<DistanceReading> {
         .collect()
 }
 
+/// Rows of a block, where the engineer gives them; else the test tries powers of two and says so.
+fn block_rows(view: &View<'_>) -> Option<u64> {
+    view.case
+        .answers()
+        .filter_map(|(_, event)| match &event.data {
+            Data::Value(value)
+                if matches!(value.name.as_str(), "BLOCK_M" | "BLOCK_SIZE_M" | "block_m" | "block_rows") =>
+            {
+                value.size()
+            }
+            _ => None,
+        })
+        .last()
+}
+
 fn read(view: &View<'_>, record: &SanitizerRecord) -> Option<Reading> {
     // Shared and local memory have windows of their own: no allocation is near.
     if matches!(record.space.as_deref(), Some("shared" | "local")) {
@@ -51,6 +66,8 @@ fn read(view: &View<'_>, record: &SanitizerRecord) -> Option<Reading> {
         block: record.block,
         thread: record.thread,
         tensors: view.shapes.iter().map(super::super::shapes::ShapeRow::tensor).take(64).collect(),
+        element_bytes: view.case.answered_dtype().map(DType::element_bytes).into_iter().collect(),
+        block_rows: block_rows(view),
         ..Context::default()
     };
     Some(read_access(access, nearest, &context))

@@ -60,16 +60,28 @@ fn from_distance(view: &View<'_>, reading: &DistanceReading, wrapped: &Wrapped) 
 /// A shape alone makes a suspicion, and only one that the failing process printed near its failure.
 fn from_shape(view: &View<'_>) -> Option<Hypothesis> {
     let shape = view.shapes.iter().find(|shape| shape.overflows() && shape.likelihood >= Likelihood::Near)?;
+    // Operands that the engineer names and that fit speak against any other shape of the log.
+    let fitting =
+        view.shapes.iter().filter(|other| other.likelihood == Likelihood::Operand && !other.overflows());
+    let against = if shape.likelihood == Likelihood::Operand {
+        Vec::new()
+    } else {
+        fitting.map(|other| other.evidence).take(4).collect()
+    };
     Some(Hypothesis {
         class: view.root.class,
         cause: Some(CauseKind::Int32Overflow),
         certainty: Certainty::Suspected,
         summary: shape_words(shape),
         supports: vec![shape.evidence],
-        against: Vec::new(),
+        against,
         would_settle: vec![
             "memcheck: the distance to the nearest allocation shows a wrapped index".to_owned(),
-            format!("run {} rows, then one more: a pass and a failure prove it", safe_words(shape)),
+            format!(
+                "run {} {}, then one more: a pass and a failure prove it",
+                safe_words(shape),
+                swept(shape)
+            ),
         ],
     })
 }
@@ -85,6 +97,14 @@ pub fn shape_words(shape: &ShapeRow) -> String {
         grouped(check.excess_by_count),
         safe_words(shape),
     )
+}
+
+fn swept(shape: &ShapeRow) -> &str {
+    shape
+        .mention
+        .names
+        .get(shape.sweep)
+        .map_or("rows", |name| if name == "tokens" { "tokens" } else { "rows" })
 }
 
 fn safe_words(shape: &ShapeRow) -> String {
