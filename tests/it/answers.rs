@@ -136,7 +136,9 @@ fn settings_are_facts_of_the_environment() {
 
 #[test]
 fn a_flag_that_cannot_be_read_ends_with_two() {
-    for [flag, value] in [["--shape", "x"], ["--set", "tokens"], ["--dtype", "bf17"], ["--model", "/nonexistent"]] {
+    for [flag, value] in
+        [["--shape", "x"], ["--set", "tokens"], ["--dtype", "bf17"], ["--model", "/nonexistent"]]
+    {
         let output = run(&["samples/triton-int32-wrap/run.log", flag, value]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{flag} {value}");
     }
