@@ -3,7 +3,6 @@
 //! In: chunks. Out: a log file that begins with the command and ends with how it ended, as a shell's transcript would.
 //! Two gigabytes of output cost the two bounds and no more.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
@@ -28,7 +27,8 @@ pub(super) struct Output {
     file: BufWriter<File>,
     bounds: Bounds,
     head: u64,
-    tail: VecDeque<u8>,
+    /// At most twice the bound: cut in one move when it is full, and once at the end.
+    tail: Vec<u8>,
     total: u64,
     last: u8,
 }
@@ -38,7 +38,7 @@ impl Output {
     pub fn new(file: File, command: &str, bounds: Bounds) -> io::Result<Self> {
         let mut file = BufWriter::new(file);
         writeln!(file, "$ {command}")?;
-        Ok(Self { file, bounds, head: 0, tail: VecDeque::new(), total: 0, last: b'\n' })
+        Ok(Self { file, bounds, head: 0, tail: Vec::new(), total: 0, last: b'\n' })
     }
 
     /// Bytes that came so far.
@@ -54,11 +54,16 @@ impl Output {
         let (head, rest) = chunk.split_at(room.min(chunk.len()));
         self.file.write_all(head)?;
         self.head += head.len() as u64;
-        let rest = rest.get(rest.len().saturating_sub(self.bounds.tail_bytes)..).unwrap_or(rest);
-        let over = (self.tail.len() + rest.len()).saturating_sub(self.bounds.tail_bytes);
-        self.tail.drain(..over.min(self.tail.len()));
-        self.tail.extend(rest);
+        self.tail.extend_from_slice(rest);
+        if self.tail.len() > 2 * self.bounds.tail_bytes {
+            self.cut_tail();
+        }
         Ok(())
+    }
+
+    fn cut_tail(&mut self) {
+        let over = self.tail.len().saturating_sub(self.bounds.tail_bytes);
+        self.tail.drain(..over);
     }
 
     /// What came so far is in the file when this returns.
@@ -68,13 +73,12 @@ impl Output {
 
     /// Writes the tail and how it ended.
     pub fn finish(mut self, ending: &str) -> io::Result<()> {
+        self.cut_tail();
         let left_out = self.total - self.head - self.tail.len() as u64;
         if left_out > 0 {
             writeln!(self.file, "\n[{left_out} bytes left out]")?;
         }
-        let (first, second) = self.tail.as_slices();
-        self.file.write_all(first)?;
-        self.file.write_all(second)?;
+        self.file.write_all(&self.tail)?;
         if self.last != b'\n' {
             writeln!(self.file)?;
         }
