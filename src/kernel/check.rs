@@ -127,7 +127,7 @@ impl<'e, 'm> Checker<'e, 'm> {
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let outcome = self.env.search(goal, facts, whole, &mut self.fuel);
+        let outcome = self.env.search_whole(goal, facts, whole, &mut self.fuel);
         self.known.insert(key, outcome.clone());
         outcome
     }

@@ -145,7 +145,7 @@ pub fn machine_limit(kernel: &Kernel, bindings: &Bindings, name: &str) -> i128 {
             let goal = Goal { node: access.meant, upward: true, limit: MACHINE_BYTES };
             let mut fuel = Fuel { per_search: 40, total: 40 };
             // Only a point past the limit counts: what can't be bounded says nothing about memory.
-            !matches!(env.search(goal, &facts, &[], &mut fuel), Outcome::Passes { .. })
+            !matches!(env.search(goal, &facts, &mut fuel), Outcome::Passes { .. })
         })
     };
     let (mut low, mut high) = (1, most);

@@ -135,8 +135,13 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Searches for a point that passes the goal's limit while every fact holds and everything in `whole` has a value.
-    pub fn search(&self, goal: Goal, facts: &[Fact], whole: &[NodeId], fuel: &mut Fuel) -> Outcome {
+    /// Searches for a point that passes the goal's limit while every fact holds.
+    pub fn search(&self, goal: Goal, facts: &[Fact], fuel: &mut Fuel) -> Outcome {
+        self.search_whole(goal, facts, &[], fuel)
+    }
+
+    /// The same, of points alone at which everything in `whole` has a value: no division by zero anywhere in it.
+    pub fn search_whole(&self, goal: Goal, facts: &[Fact], whole: &[NodeId], fuel: &mut Fuel) -> Outcome {
         let search = self.prepare(goal, facts, whole);
         let mut outcome = search.run(fuel);
         if !goal.upward {
