@@ -58,7 +58,7 @@ pub struct Checker<'e, 'm> {
     model: &'m Model,
     env: &'e mut Env<'m>,
     fuel: Fuel,
-    known: HashMap<(NodeId, bool, Vec<Fact>), Outcome>,
+    known: HashMap<(NodeId, bool, Vec<Fact>, Vec<NodeId>), Outcome>,
 }
 
 impl<'e, 'm> Checker<'e, 'm> {
@@ -86,10 +86,15 @@ impl<'e, 'm> Checker<'e, 'm> {
                     continue;
                 }
                 let limit = if upward { limits.hi } else { limits.lo };
-                match self.search(Goal { node: duty.value, upward, limit }, &facts) {
+                let held: Vec<Fact> = facts.iter().chain(&duty.when).copied().collect();
+                match self.search(Goal { node: duty.value, upward, limit }, &held, &roots) {
                     Outcome::Holds(_) => {}
+                    Outcome::Passes { .. } if duty.loose => {
+                        proven = false;
+                        doubts.push(Doubt::GaveUp);
+                    }
                     Outcome::Passes { point, value, .. } => {
-                        return Verdict::Wraps(Wrap { duty, upward, point, value });
+                        return Verdict::Wraps(Wrap { duty: duty.clone(), upward, point, value });
                     }
                     Outcome::Open(_) => {
                         proven = false;
@@ -101,7 +106,8 @@ impl<'e, 'm> Checker<'e, 'm> {
                     }
                 }
             }
-            if proven {
+            // Proven only under a choice says nothing of other places where the same operation stands.
+            if proven && duty.when.is_empty() {
                 self.env.trust(duty.reader);
             }
         }
@@ -116,14 +122,21 @@ impl<'e, 'm> Checker<'e, 'm> {
         if doubts.is_empty() { Verdict::Fits } else { Verdict::Unknown(doubts) }
     }
 
-    fn search(&mut self, goal: Goal, facts: &[Fact]) -> Outcome {
-        let key = (goal.node, goal.upward, facts.to_vec());
+    fn search(&mut self, goal: Goal, facts: &[Fact], whole: &[NodeId]) -> Outcome {
+        let key = (goal.node, goal.upward, facts.to_vec(), self.divisors(whole));
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let outcome = self.env.search(goal, facts, &mut self.fuel);
+        let outcome = self.env.search_whole(goal, facts, whole, &mut self.fuel);
         self.known.insert(key, outcome.clone());
         outcome
+    }
+
+    /// The divisions in a slice: what tells two searches of the same value apart.
+    fn divisors(&self, whole: &[NodeId]) -> Vec<NodeId> {
+        let dag = &self.model.dag;
+        let divides = |id: &NodeId| matches!(dag.node(*id).op, Op::DivS | Op::DivU | Op::RemS | Op::RemU);
+        dag.slice(whole).into_iter().filter(divides).collect()
     }
 
     /// The greatest (or least) exact value of a node under an access's facts, where the search closes on it.
@@ -137,7 +150,7 @@ impl<'e, 'm> Checker<'e, 'm> {
     ) -> Option<i128> {
         let mut facts = access.facts.clone();
         facts.extend_from_slice(more);
-        match self.search(Goal { node, upward, limit }, &facts) {
+        match self.search(Goal { node, upward, limit }, &facts, &[access.offset]) {
             Outcome::Passes { value, .. } => Some(value),
             _ => None,
         }

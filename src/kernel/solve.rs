@@ -90,7 +90,7 @@ impl<'a> Env<'a> {
 }
 
 /// A value that an operation reads through a type, so it must fit that type for the result to be the true one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Duty {
     /// The value that is read.
     pub value: NodeId,
@@ -98,7 +98,16 @@ pub struct Duty {
     pub reader: NodeId,
     /// How it is read.
     pub sign: Sign,
+    /// Choices under which what is read goes on: conditions of the selections on the way.
+    pub when: Vec<Fact>,
+    /// Whether there were more choices than are kept, so that a point may not be a real one.
+    pub loose: bool,
 }
+
+/// Most choices on the way from a value to the address that are kept.
+const MAX_CHOICES: usize = 8;
+/// Most steps in looking for duties.
+const MAX_STEPS: usize = 20_000;
 
 impl Duty {
     /// The range that the value must not leave.
@@ -124,19 +133,33 @@ pub fn reads(op: Op, index: usize) -> Option<Sign> {
 /// is evaluated as the machine does it.
 #[must_use]
 pub fn duties(dag: &Dag, roots: &[NodeId], modular_unsigned: bool) -> Vec<Duty> {
-    let mut seen = HashSet::new();
-    let mut todo: Vec<NodeId> = roots.to_vec();
-    let mut out = Vec::new();
-    while let Some(id) = todo.pop() {
-        if !seen.insert(id) {
+    let mut seen: HashSet<(NodeId, Vec<Fact>)> = HashSet::new();
+    let mut todo: Vec<(NodeId, Vec<Fact>, bool)> = roots.iter().map(|&id| (id, Vec::new(), false)).collect();
+    let mut out: Vec<Duty> = Vec::new();
+    while let Some((id, when, mut loose)) = todo.pop() {
+        loose |= seen.len() > MAX_STEPS;
+        let when = if loose { Vec::new() } else { when };
+        if !seen.insert((id, when.clone())) {
             continue;
         }
         let node = dag.node(id);
+        if matches!(node.op, Op::Cmp(_)) {
+            continue;
+        }
         for (index, &arg) in node.args().iter().enumerate() {
-            if matches!(node.op, Op::Cmp(_)) || (node.op == Op::Select && index == 0) {
+            if node.op == Op::Select && index == 0 {
                 continue;
             }
-            todo.push(arg);
+            let mut inner_when = when.clone();
+            let mut inner_loose = loose;
+            if let (Op::Select, Some(&cond)) = (node.op, node.args().first()) {
+                let choice = (cond, index == 1);
+                if !inner_when.contains(&choice) {
+                    inner_when.push(choice);
+                    inner_when.sort_unstable();
+                }
+                inner_loose |= inner_when.len() > MAX_CHOICES;
+            }
             let inner = dag.node(arg);
             if let Some(sign) = reads(node.op, index)
                 && inner.is_exact()
@@ -145,8 +168,9 @@ pub fn duties(dag: &Dag, roots: &[NodeId], modular_unsigned: bool) -> Vec<Duty> 
                 // A compiler uses unsigned arithmetic modulo 2ⁿ on purpose, so only a widening must be exact there.
                 && (node.op == Op::Zext || sign == Sign::Signed || !modular_unsigned)
             {
-                out.push(Duty { value: arg, reader: id, sign });
+                out.push(Duty { value: arg, reader: id, sign, when: when.clone(), loose });
             }
+            todo.push((arg, inner_when, inner_loose));
         }
     }
     out.sort_unstable();

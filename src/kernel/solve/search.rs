@@ -71,6 +71,8 @@ struct Search<'e, 'a> {
     facts: Vec<Fact>,
     inequalities: Vec<Inequality>,
     poly: Poly,
+    /// Divisors of the whole access: a point where one is zero proves nothing.
+    divisors: Vec<NodeId>,
 }
 
 #[derive(PartialEq, Eq)]
@@ -91,7 +93,7 @@ impl Ord for Ranked {
 impl<'a> Env<'a> {
     /// The bounds of a variable where the facts hold, as far as narrowing alone tells.
     pub fn bound_under(&self, var: VarId, node: NodeId, facts: &[Fact]) -> Interval {
-        let search = self.prepare(Goal { node, upward: true, limit: 0 }, facts);
+        let search = self.prepare(Goal { node, upward: true, limit: 0 }, facts, &[]);
         let mut region = search.start();
         if search.narrow(&mut region).is_none() {
             return Interval::point(0);
@@ -100,10 +102,20 @@ impl<'a> Env<'a> {
         at.copied().unwrap_or_else(|| self.bound(var))
     }
 
-    fn prepare<'e>(&'e self, goal: Goal, facts: &[Fact]) -> Search<'e, 'a> {
+    fn prepare<'e>(&'e self, goal: Goal, facts: &[Fact], whole: &[NodeId]) -> Search<'e, 'a> {
         let facts = flatten(self.dag, facts);
         let mut roots: Vec<NodeId> = facts.iter().map(|&(id, _)| id).collect();
         roots.push(goal.node);
+        let divisors: Vec<NodeId> = self
+            .dag
+            .slice(&[&roots, whole].concat())
+            .into_iter()
+            .map(|id| self.dag.node(id))
+            .filter(|node| matches!(node.op, Op::DivS | Op::DivU | Op::RemS | Op::RemU))
+            .filter_map(|node| node.args().get(1).copied())
+            .filter(|&divisor| self.dag.as_const(divisor).is_none_or(|value| value == 0))
+            .collect();
+        roots.extend(&divisors);
         let values = Values::new(self.dag, &roots, &|id| self.trusts(id));
         let vars: Vec<VarId> =
             values.ids().iter().filter_map(|&id| self.dag.as_var(id).map(|(var, _)| var)).collect();
@@ -119,12 +131,18 @@ impl<'a> Env<'a> {
             values,
             vars,
             facts,
+            divisors,
         }
     }
 
     /// Searches for a point that passes the goal's limit while every fact holds.
     pub fn search(&self, goal: Goal, facts: &[Fact], fuel: &mut Fuel) -> Outcome {
-        let search = self.prepare(goal, facts);
+        self.search_whole(goal, facts, &[], fuel)
+    }
+
+    /// The same, of points alone at which everything in `whole` has a value: no division by zero anywhere in it.
+    pub fn search_whole(&self, goal: Goal, facts: &[Fact], whole: &[NodeId], fuel: &mut Fuel) -> Outcome {
+        let search = self.prepare(goal, facts, whole);
         let mut outcome = search.run(fuel);
         if !goal.upward {
             // Inside, the search maximises the negated node.
@@ -297,6 +315,11 @@ impl Search<'_, '_> {
             if value(id)? & 1 != i128::from(wanted) {
                 return None;
             }
+        }
+        let width = |id: NodeId| self.env.dag.node(id).width;
+        let zero = |id: &NodeId| value(*id).is_some_and(|v| v.rem_euclid(1i128 << width(*id)) == 0);
+        if self.divisors.iter().any(zero) {
+            return None;
         }
         let value = value(self.goal.node)?;
         Some(if self.goal.upward { value } else { -value })
