@@ -46,7 +46,11 @@ fn leaf(in_loop: bool) -> BoxedStrategy<Expr> {
         (0u8..2).prop_map(Expr::Arg),
         (-9i8..40).prop_map(Expr::Const),
     ];
-    if in_loop { prop_oneof![3 => plain, 1 => Just(Expr::Counter), 1 => Just(Expr::Carried)].boxed() } else { plain.boxed() }
+    if in_loop {
+        prop_oneof![3 => plain, 1 => Just(Expr::Counter), 1 => Just(Expr::Carried)].boxed()
+    } else {
+        plain.boxed()
+    }
 }
 
 fn expr(in_loop: bool) -> BoxedStrategy<Expr> {
@@ -108,7 +112,10 @@ impl Writer {
             }
             Expr::Lane => {
                 let range = format!("tensor<{}xi32>", self.lanes);
-                let lane = self.line(&format!("tt.make_range {{end = {} : i32, start = 0 : i32}} : {range}", self.lanes));
+                let lane = self.line(&format!(
+                    "tt.make_range {{end = {} : i32, start = 0 : i32}} : {range}",
+                    self.lanes
+                ));
                 self.line(&format!("arith.trunci {lane} : {range} to {ty}"))
             }
             Expr::Arg(nth) => self.line(&format!("tt.splat %a{nth} : i8 -> {ty}")),
@@ -134,7 +141,8 @@ impl Writer {
     fn store(&mut self, program: &Program) {
         let (pred, a, b) = &program.mask;
         let (a, b) = (self.expr(a), self.expr(b));
-        let (ty, pointers) = (format!("tensor<{}xi8>", self.lanes), format!("tensor<{}x!tt.ptr<i8>>", self.lanes));
+        let (ty, pointers) =
+            (format!("tensor<{}xi8>", self.lanes), format!("tensor<{}x!tt.ptr<i8>>", self.lanes));
         let mask = self.line(&format!("arith.cmpi {pred}, {a}, {b} : {ty}"));
         let address = self.expr(&program.address);
         let base = self.line(&format!("tt.splat %p : !tt.ptr<i8> -> {pointers}"));
@@ -147,7 +155,9 @@ impl Writer {
 fn text(program: &Program) -> String {
     let mut writer = Writer { out: String::new(), next: 0, lanes: program.lanes };
     let ty = format!("tensor<{}xi8>", program.lanes);
-    writer.out.push_str("module {\n  tt.func public @k(%p: !tt.ptr<i8>, %a0: i8 loc(\"a0\"), %a1: i8 loc(\"a1\")) {\n");
+    writer.out.push_str(
+        "module {\n  tt.func public @k(%p: !tt.ptr<i8>, %a0: i8 loc(\"a0\"), %a1: i8 loc(\"a1\")) {\n",
+    );
     let start = writer.expr(&program.carried_start);
     if let Some(limit) = program.only_programs_below {
         writer.out.push_str("    %px = tt.get_program_id x : i32\n");
@@ -160,7 +170,9 @@ fn text(program: &Program) -> String {
     ));
     writer.store(program);
     let more = writer.expr(&more);
-    writer.out.push_str(&format!("    %next = arith.addi %carried, {more} : {ty}\n    scf.yield %next : {ty}\n    }}\n"));
+    writer.out.push_str(&format!(
+        "    %next = arith.addi %carried, {more} : {ty}\n    scf.yield %next : {ty}\n    }}\n"
+    ));
     if program.only_programs_below.is_some() {
         writer.out.push_str("    }\n");
     }
