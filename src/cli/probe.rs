@@ -73,6 +73,9 @@ pub struct ProbeArgs {
     /// Which side of buffers is guarded closely
     #[arg(long, value_enum)]
     pub guard: Option<Guard>,
+    /// Compile a .cu with NVRTC even where nvcc is there
+    #[arg(long)]
+    pub nvrtc: bool,
     /// Element type of the reference kernel
     #[arg(long)]
     pub dtype: Option<String>,

@@ -294,8 +294,9 @@ impl Launch<'_> {
 
     fn pointer(&self, index: usize, parameter: &Parameter, element: Option<u32>) -> Result<Found> {
         let kernel = self.target.kernel.as_deref();
-        let accessed = kernel.and_then(|kernel| extent::access_bytes(kernel, index));
-        let element_bytes = element.or(accessed).unwrap_or(1);
+        let scalar = kernel.and_then(|kernel| extent::access_bytes(kernel, index));
+        let accessed = scalar.map(|bytes| bytes.saturating_mul(self.target.vector));
+        let element_bytes = element.or(scalar).unwrap_or(1);
         let named = |argument, shown, from: String| BoundArgument {
             name: parameter.name.clone(),
             argument,
@@ -362,8 +363,9 @@ impl Launch<'_> {
     /// element past the end faults.
     fn align(&self, parameter: &Parameter, element: Option<u32>, accessed: Option<u32>) -> u64 {
         let known = u64::from(element.unwrap_or(0).max(accessed.unwrap_or(0))).max(parameter.divisibility);
-        let triton = self.target.source == super::target::SourceKind::TritonCache;
-        let least = if triton && known > 0 { known } else { known.max(ALIGN_BYTES) };
+        // Where the code was read, its widest access is known; a call may hide one, and no code hides them all.
+        let seen = self.target.kernel.as_deref().is_some_and(|kernel| kernel.model.lost.is_empty());
+        let least = if seen && known > 0 { known } else { known.max(ALIGN_BYTES) };
         least.next_power_of_two().min(MOST_ALIGN_BYTES)
     }
 
@@ -396,6 +398,9 @@ impl Launch<'_> {
         match extent::reach(kernel, self.bindings, index) {
             Reach::Untouched => Ok(Ok((ALIGN_BYTES, "no access starts from it".to_owned()))),
             Reach::Bytes { bytes, masked: true } => {
+                // PTX counts a vector as its first element.
+                let element = u64::from(extent::access_bytes(kernel, index).unwrap_or(0));
+                let bytes = bytes.saturating_add(element * u64::from(self.target.vector.saturating_sub(1)));
                 Ok(Ok((bytes, "as far as its masked accesses reach, in exact integers".to_owned())))
             }
             Reach::Bytes { bytes, masked: false } => {

@@ -40,14 +40,14 @@ pub fn tool(name: &str) -> Option<PathBuf> {
     folders.into_iter().map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// Compiles a source for a compute capability.
+/// Compiles a source for a compute capability; `nvrtc` leaves `nvcc` aside.
 ///
 /// # Errors
 /// `Missing` where there is no compiler, `Input` with the compiler's words where it refuses the source.
-pub fn compile(source: &Path, architecture: u32, child: &Program) -> Result<Compiled> {
+pub fn compile(source: &Path, architecture: u32, nvrtc: bool, child: &Program) -> Result<Compiled> {
     let folder = tempfile::tempdir()
         .map_err(|error| Error::new(ErrorKind::Output, "no temporary folder can be made").because(error))?;
-    match tool("nvcc") {
+    match tool("nvcc").filter(|_| !nvrtc) {
         Some(nvcc) => with_nvcc(&nvcc, source, architecture, folder),
         None => with_nvrtc(source, architecture, child, folder),
     }

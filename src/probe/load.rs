@@ -128,6 +128,7 @@ fn file(path: &Path, bytes: &[u8], source: SourceKind) -> Result<Vec<Candidate>>
             .hint("give a Triton cache folder, a .cubin, a .ptx, a .cu, or a shape such as 234624x9216"));
     };
     let architecture = if kind == ImageKind::Cubin { cubin::parse(bytes).0.architecture } else { None };
+    let vector = ptx.as_deref().map_or(1, target::vector_of_ptx);
     let mut models: Vec<Kernel> =
         ptx.map_or_else(Vec::new, |text| cache::from_ptx(&String::from_utf8_lossy(&text)));
     let source = if source == SourceKind::Cubin && kind == ImageKind::Ptx { SourceKind::Ptx } else { source };
@@ -142,6 +143,7 @@ fn file(path: &Path, bytes: &[u8], source: SourceKind) -> Result<Vec<Candidate>>
             path: path.to_path_buf(),
             images: vec![Image { kind, path: path.to_string_lossy().into_owned() }],
             kernel: None,
+            vector,
             block,
             shared_bytes: 0,
             scratch_bytes: 0,

@@ -24,6 +24,10 @@ const DESCRIBE_DEADLINE: Duration = Duration::from_secs(60);
 /// What a source is compiled for where no device says: a dry run.
 const DRY_ARCHITECTURE: u32 = 80;
 
+/// What to do without a GPU.
+const NO_GPU: &str =
+    "run it where the GPU is, or look at the plan with --dry-run; kernel and shapes need no GPU";
+
 /// A probe that is ready to run.
 #[derive(Debug, Clone)]
 pub struct Job {
@@ -76,7 +80,7 @@ pub fn describe(program: &Program, device: u32) -> Result<Device> {
         host::ask(program, &Request::Describe { device }, DESCRIBE_DEADLINE, &AtomicBool::new(false));
     match ending.reply {
         Some(Reply::Device(device)) => Ok(device),
-        Some(Reply::Failed(failure)) => Err(Error::new(ErrorKind::Missing, failure.message)),
+        Some(Reply::Failed(failure)) => Err(Error::new(ErrorKind::Missing, failure.message).hint(NO_GPU)),
         _ => {
             let detail = judge(&ending).detail.unwrap_or_default();
             Err(Error::new(ErrorKind::Missing, format!("the driver gave no answer: {detail}")))
@@ -97,7 +101,7 @@ fn find(path: &str, entry: Option<&str>, spec: &Spec, arch: u32, child: &Program
     if !load::is_source(file) {
         return Ok((load::load(file, entry)?, spec.clone()));
     }
-    let compiled = compile::compile(file, arch, child)?;
+    let compiled = compile::compile(file, arch, spec.nvrtc, child)?;
     let mut target = load::load_compiled(file, &compiled.code, entry, compiled.keep)?;
     target.notes.push(format!("compiled with {} for sm_{arch}", compiled.compiler));
     Ok((target, spec.clone()))
@@ -214,7 +218,10 @@ fn predict(
     }
     notes.push(match (&found, analysis.answer) {
         (Some((predicted, text)), _) => {
-            format!("static check: {text}, wraps from {name} = {} on", predicted.first_fail)
+            format!(
+                "static check: {text}, wraps from {name} = {} on (a multiple of {lattice})",
+                predicted.first_fail
+            )
         }
         (None, Answer::Fits) => {
             format!("static check: no 32-bit index wraps at any {name} that fits the machine")

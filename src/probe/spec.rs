@@ -38,6 +38,8 @@ pub struct Spec {
     pub also: Vec<i64>,
     /// Element type, for the reference kernel.
     pub dtype: Option<String>,
+    /// Compile a source with NVRTC even where nvcc is there.
+    pub nvrtc: bool,
     /// The device's number.
     pub device: u32,
     /// Deadline of one run in seconds.
@@ -90,6 +92,7 @@ impl Default for Spec {
             guard: Guard::End,
             also: Vec::new(),
             dtype: None,
+            nvrtc: false,
             device: 0,
             timeout_s: 20,
             memory_limit_mib: 2_048,

@@ -87,6 +87,8 @@ pub struct Target {
     pub parameters: Vec<Parameter>,
     /// The static model.
     pub kernel: Option<Arc<Kernel>>,
+    /// Elements that its widest access takes at once, where the model is made of PTX, which counts it as one.
+    pub vector: u32,
     /// Threads of a block, where the code or the cache fixes them.
     pub block: Option<[u32; 3]>,
     /// Dynamic shared memory in bytes.
@@ -132,6 +134,16 @@ pub struct Slot {
 #[must_use]
 pub fn slots_of_cubin(kernel: &cubin::Kernel) -> Vec<Slot> {
     kernel.params.iter().map(|param| Slot { size_bytes: u32::from(param.size), float: false }).collect()
+}
+
+/// The widest vector of a load or store in a PTX text: 1, 2, 4 or 8.
+#[must_use]
+pub fn vector_of_ptx(text: &[u8]) -> u32 {
+    let holds = |marker: &[u8]| memchr::memmem::find(text, marker).is_some();
+    [(8, b".v8."), (4, b".v4."), (2, b".v2.")]
+        .into_iter()
+        .find(|(_, marker)| holds(*marker))
+        .map_or(1, |(width, _)| width)
 }
 
 /// Parameters as a PTX text declares them.

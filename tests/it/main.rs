@@ -4,7 +4,11 @@
 
 mod answers;
 mod architecture;
+<<<<<<< HEAD
 mod playbooks;
+=======
+mod probe;
+>>>>>>> probe
 mod samples;
 mod schema;
 mod source;

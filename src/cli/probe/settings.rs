@@ -51,6 +51,7 @@ pub fn spec(args: &ProbeArgs) -> Result<Spec> {
     spec.device = args.device.unwrap_or(spec.device);
     spec.timeout_s = args.timeout.unwrap_or(spec.timeout_s);
     spec.memory_limit_mib = args.memory_limit.unwrap_or(spec.memory_limit_mib);
+    spec.nvrtc |= args.nvrtc;
     spec.also.extend(&args.also);
     Ok(spec)
 }

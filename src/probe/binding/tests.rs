@@ -104,7 +104,7 @@ fn an_index_tensor_asks_for_its_contents() {
     settings.set.insert("arg1".into(), "1024:iota".into());
     let bound = bind(&target, &settings, None, Placement::End).unwrap().ready().unwrap();
     let Argument::Buffer(index) = &bound.arguments[1].argument else { panic!() };
-    assert_eq!((index.backing, index.bytes, index.align), (Backing::Whole, 4_096, 16));
+    assert_eq!((index.backing, index.bytes, index.align), (Backing::Whole, 4_096, 4));
 }
 
 #[test]

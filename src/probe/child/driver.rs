@@ -165,6 +165,11 @@ fn text_of(buffer: &[u8]) -> String {
         .map_or_else(|_| String::new(), |text| text.to_string_lossy().into_owned())
 }
 
+/// What the loader says, down to its cause.
+fn words(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
 impl Cuda {
     /// Opens the driver's library and looks its functions up. Calls nothing.
     ///
@@ -181,7 +186,7 @@ impl Cuda {
                     let parameters = Parameters::load(&library).ok();
                     return Ok(Self { core, mapping, parameters, device: 0, _library: library });
                 }
-                Err(error) if said.is_empty() => said = error.to_string(),
+                Err(error) if said.is_empty() => said = words(&error),
                 Err(_) => {}
             }
         }

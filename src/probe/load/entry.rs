@@ -61,6 +61,7 @@ pub(super) fn read_entry(json: &Path) -> Option<Candidate> {
         path: folder.to_path_buf(),
         images,
         kernel: kernel.map(Arc::new),
+        vector: ptx.as_ref().filter(|_| ttir.is_none()).map_or(1, |(_, bytes)| target::vector_of_ptx(bytes)),
         block: u32::try_from(number("num_warps"))
             .ok()
             .filter(|warps| (1..=32).contains(warps))
