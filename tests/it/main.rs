@@ -4,11 +4,8 @@
 
 mod answers;
 mod architecture;
-<<<<<<< HEAD
 mod playbooks;
-=======
 mod probe;
->>>>>>> probe
 mod samples;
 mod schema;
 mod source;
