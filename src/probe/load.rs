@@ -128,13 +128,13 @@ fn file(path: &Path, bytes: &[u8], source: SourceKind) -> Result<Vec<Candidate>>
             .hint("give a Triton cache folder, a .cubin, a .ptx, a .cu, or a shape such as 234624x9216"));
     };
     let architecture = if kind == ImageKind::Cubin { cubin::parse(bytes).0.architecture } else { None };
-    let vector = ptx.as_deref().map_or(1, target::vector_of_ptx);
     let mut models: Vec<Kernel> =
-        ptx.map_or_else(Vec::new, |text| cache::from_ptx(&String::from_utf8_lossy(&text)));
+        ptx.as_deref().map_or_else(Vec::new, |text| cache::from_ptx(&String::from_utf8_lossy(text)));
     let source = if source == SourceKind::Cubin && kind == ImageKind::Ptx { SourceKind::Ptx } else { source };
     let candidates = slots.into_iter().map(|(symbol, slots, block)| {
         let at = models.iter().position(|kernel| kernel.model.entry == symbol);
         let model = at.map(|at| models.swap_remove(at));
+        let vector = ptx.as_deref().map_or(1, |text| target::vector_of_entry(text, &symbol));
         let mut target = Target {
             name: symbol::name(&symbol),
             parameters: target::parameters(&slots, &symbol, &[], model.as_ref()),

@@ -146,6 +146,23 @@ pub fn vector_of_ptx(text: &[u8]) -> u32 {
         .map_or(1, |(width, _)| width)
 }
 
+/// The widest vector of one entry: from its head to the next one's.
+#[must_use]
+pub fn vector_of_entry(text: &[u8], entry: &str) -> u32 {
+    const HEAD: &[u8] = b".entry ";
+    let heads: Vec<usize> = memchr::memmem::find_iter(text, HEAD).map(|at| at + HEAD.len()).collect();
+    let own = heads.iter().position(|&at| {
+        let rest = text.get(at..).unwrap_or_default();
+        let ends =
+            rest.get(entry.len()).is_some_and(|byte| matches!(byte, b'(' | b' ' | b'\n' | b'\r' | b'\t'));
+        rest.starts_with(entry.as_bytes()) && ends
+    });
+    let Some(own) = own else { return vector_of_ptx(text) };
+    let start = heads.get(own).copied().unwrap_or(0);
+    let end = heads.get(own + 1).copied().unwrap_or(text.len());
+    vector_of_ptx(text.get(start..end).unwrap_or_default())
+}
+
 /// Parameters as a PTX text declares them.
 #[must_use]
 pub fn slots_of_ptx(text: &[u8], entry: &str) -> Vec<Slot> {

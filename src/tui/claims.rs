@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::report::Report;
-use crate::report::model::{Certainty, Evidence, Failure, FaultAt, From, ObservedAt, RestartAdvice, Role};
+use crate::report::model::{Certainty, Evidence, Failure, From, ObservedAt, RestartAdvice, Role};
+use crate::report::{Report, wording};
 
 /// What a claim is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,11 @@ pub fn claims(report: &Report) -> Vec<Claim> {
         claim
     }));
     claims.extend(report.mitigations.iter().take(4).map(|mitigation| {
-        let label = if mitigation.scope == "fix" { "fix" } else { "stop-gap" };
+        let label = match mitigation.scope.as_str() {
+            "fix" => "fix",
+            "verification" => "verify",
+            _ => "stop-gap",
+        };
         Claim::new(Subject::Mitigation, label, mitigation.summary.clone())
     }));
     claims.extend(others(report));
@@ -155,37 +159,11 @@ fn happened(report: &Report) -> Option<Claim> {
             )
         });
     };
-    let mut claim = Claim::new(Subject::Happened, "happened", in_rank(fault.rank, &fault_text(fault)))
-        .with_evidence(&fault.evidence);
+    let mut claim =
+        Claim::new(Subject::Happened, "happened", in_rank(fault.rank, &wording::fault_text(fault)))
+            .with_evidence(&fault.evidence);
     claim.place = fault.file.clone().zip(fault.line);
     Some(claim)
-}
-
-fn fault_text(fault: &FaultAt) -> String {
-    let mut parts = Vec::new();
-    let at = place(fault.file.as_deref(), fault.line);
-    match (&fault.kernel, at.is_empty()) {
-        (Some(kernel), true) => parts.push(kernel.clone()),
-        (Some(kernel), false) => parts.push(format!("{kernel} at {at}")),
-        (None, false) => parts.push(at),
-        (None, true) => {}
-    }
-    for (name, value) in [("block", fault.block), ("thread", fault.thread)] {
-        if let Some([x, y, z]) = value {
-            parts.push(format!("{name} ({x},{y},{z})"));
-        }
-    }
-    match (&fault.access, &fault.address) {
-        (Some(access), Some(address)) => parts.push(format!("{access} bytes at {address}")),
-        (None, Some(address)) => parts.push(format!("address {address}")),
-        (Some(access), None) => parts.push(format!("{access} bytes")),
-        (None, None) => {}
-    }
-    if let Some(library) = &fault.library {
-        let offset = fault.offset.as_ref().map(|offset| format!(" + {offset}")).unwrap_or_default();
-        parts.push(format!("in {library}{offset}"));
-    }
-    parts.join(", ")
 }
 
 fn cause(report: &Report) -> Option<Claim> {
