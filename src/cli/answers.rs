@@ -17,7 +17,7 @@ use super::shapes::{read_capped, read_shapes};
 /// Flags that answer questions.
 #[derive(Debug, Clone, Default, Args)]
 pub struct AnswerArgs {
-    /// Shape of an operand of the failing launch: 234624x9216, M=234624,N=9216, "[1600,16,729,72]"; repeatable.
+    /// Shape of an operand of the failing launch: 234624x9216, M=234624,N=9216, `[1600,16,729,72]`; repeatable.
     #[arg(long = "shape", value_name = "SHAPE")]
     pub shapes: Vec<String>,
     /// Element type of those shapes (bfloat16, fp32, int8, ...).
