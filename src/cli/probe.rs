@@ -135,7 +135,7 @@ pub fn run(args: &ProbeArgs) -> Result<u8> {
     let early = if is_source(spec.path.as_ref()) { None } else { Some(prepare(&spec, None, &program)?) };
     let device = describe(&program, spec.device)?;
     let job = match early {
-        Some(job) => job,
+        Some(job) => Job { used_before_bytes: device.used_bytes, ..job },
         None => prepare(&spec, Some(&device), &program)?,
     };
     permission(args, &device)?;

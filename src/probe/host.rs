@@ -40,6 +40,8 @@ pub struct Program {
     pub arguments: Vec<OsString>,
     /// Environment variables on top of ours.
     pub environment: Vec<(OsString, OsString)>,
+    /// Whether it may go on after its answer: a tool around it has to write its own report.
+    pub lingers: bool,
 }
 
 impl Program {
@@ -57,6 +59,7 @@ impl Program {
             path: path.into(),
             arguments: arguments.into_iter().map(Into::into).collect(),
             environment: Vec::new(),
+            lingers: false,
         }
     }
 
@@ -66,7 +69,14 @@ impl Program {
         let mut all = arguments;
         all.push(self.path.into_os_string());
         all.extend(self.arguments);
-        Self { path: path.into(), arguments: all, environment: self.environment }
+        Self { path: path.into(), arguments: all, environment: self.environment, lingers: true }
+    }
+
+    /// Lets it go on after its answer.
+    #[must_use]
+    pub fn lingering(mut self) -> Self {
+        self.lingers = true;
+        self
     }
 
     /// Adds an environment variable.
@@ -84,6 +94,9 @@ pub enum Exit {
     Code(i32),
     /// Of a signal.
     Signal(i32),
+    /// It was ended because it had answered. Giving a context back takes a process some 100 ms, and the kernel does it
+    /// as well.
+    Answered,
     /// It was killed at its deadline.
     TimedOut,
     /// It did not go even then; it hangs in the kernel.
@@ -141,7 +154,8 @@ pub fn run(program: &Program, input: Vec<u8>, deadline: Duration, cancel: &Atomi
         }
     };
     let heard = listen(&mut child, input);
-    ending.exit = wait(&mut child, &heard, start + deadline, cancel, &mut ending);
+    let hurry = !program.lingers;
+    ending.exit = wait(&mut child, &heard, start + deadline, cancel, hurry, &mut ending);
     // Whatever it started goes too; after that its streams end.
     end_group(&child);
     while let Ok(line) = heard.recv_timeout(Duration::from_millis(200)) {
@@ -220,12 +234,16 @@ fn wait(
     heard: &Receiver<Heard>,
     deadline: Instant,
     cancel: &AtomicBool,
+    hurry: bool,
     ending: &mut Ending,
 ) -> Exit {
     let mut open = true;
     loop {
         if let Ok(Some(status)) = child.try_wait() {
             return exit_of(status);
+        }
+        if hurry && ending.reply.is_some() {
+            return kill(child, Exit::Answered);
         }
         if cancel.load(Ordering::Relaxed) {
             return kill(child, Exit::Cancelled);
@@ -267,7 +285,7 @@ fn kill(child: &mut Child, exit: Exit) -> Exit {
         if matches!(child.try_wait(), Ok(Some(_)) | Err(_)) {
             return exit;
         }
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(Duration::from_millis(1));
     }
     Exit::Unkillable
 }

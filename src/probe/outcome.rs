@@ -133,6 +133,8 @@ pub struct Verdict {
     pub code: Option<i32>,
     /// The kernel's time.
     pub ms: Option<f64>,
+    /// From the process's start to the launch.
+    pub setup_ms: Option<f64>,
     /// The process's time, start to end.
     pub process_ms: f64,
     /// Device memory of the process, its context included.
@@ -158,6 +160,7 @@ pub fn judge(ending: &Ending) -> Verdict {
         outcome: Outcome::Garbage,
         code: None,
         ms: None,
+        setup_ms: None,
         process_ms: (ending.elapsed.as_secs_f64() * 1e6).round() / 1e3,
         device_bytes: None,
         physical_bytes: None,
@@ -179,6 +182,7 @@ fn ran(reply: &TrialReply, verdict: &mut Verdict) {
     verdict.outcome = if reply.code == 0 { Outcome::Pass } else { Outcome::of_code(reply.code, Stage::Run) };
     verdict.code = Some(reply.code);
     verdict.ms = Some(reply.ms);
+    verdict.setup_ms = Some(reply.setup_ms);
     verdict.device_bytes = reply.device_bytes;
     verdict.physical_bytes = Some(reply.physical_bytes);
     verdict.logical_bytes = Some(reply.logical_bytes);
@@ -207,6 +211,8 @@ fn ended(ending: &Ending, verdict: &mut Verdict) {
             format!("it did not end within its deadline{while_doing}, nor when it was killed"),
         ),
         Exit::Cancelled => (Outcome::Cancelled, "stopped".to_owned()),
+        // An answer that is none of a trial: the question was another one.
+        Exit::Answered => (Outcome::Garbage, "it answered another question".to_owned()),
         Exit::NotStarted(why) => (Outcome::NotStarted, format!("the process can't be started: {why}")),
         Exit::Signal(number) => (Outcome::Crash, format!("the process died of signal {number}{while_doing}")),
         Exit::Code(code) => (

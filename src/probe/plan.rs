@@ -3,8 +3,8 @@
 //! In: a predicted boundary, the reported size and what sizes are multiples of; then one outcome after another. Out: the
 //! next [`Step`], and in the end a [`Conclusion`].
 //!
-//! The predicted boundary comes first, both sides of it; then the reported size, one well past it and a small one, which
-//! also runs start-aligned. Only where the prediction fails is the range halved. Every size stays on the lattice:
+//! The predicted boundary comes first, both sides of it; then the reported size, those asked for, one well past it and a
+//! small one, which also runs start-aligned. Only where the prediction fails is the range halved. Every size stays on the lattice:
 //! compiled code relies on what its arguments are multiples of, and off the lattice even a correct kernel faults.
 
 use serde::{Deserialize, Serialize};
@@ -152,15 +152,15 @@ impl Plan {
         if let Some(reported) = question.reported {
             self.want(reported, Role::Reported);
         }
-        let past = question.predicted.map(|predicted| {
-            let first = predicted.first_fail;
-            question.up(first.saturating_add(first / 2))
-        });
-        if let Some(past) = past.filter(|past| question.reported.is_none_or(|reported| reported < *past)) {
-            self.want(past, Role::WellPast);
-        }
         for &value in &question.asked {
             self.want(value, Role::Asked);
+        }
+        if let Some(Predicted { first_fail, .. }) = question.predicted {
+            // Something a quarter past it shows as well that no masked edge hides the failure.
+            let far = first_fail.saturating_add(first_fail / 4);
+            if self.wanted.iter().all(|step| step.value < far) {
+                self.want(question.up(first_fail.saturating_add(first_fail / 2)), Role::WellPast);
+            }
         }
         let top = self.wanted.iter().map(|step| step.value).max().unwrap_or(question.lattice);
         let base = question.predicted.map_or(top, |predicted| predicted.last_pass.max(1));

@@ -56,6 +56,8 @@ pub struct Trial {
     pub arguments: Vec<Argument>,
     /// Most physical device memory that buffers may take, in bytes.
     pub memory_limit_bytes: u64,
+    /// Device memory in use before any probe came, where known.
+    pub used_before_bytes: Option<u64>,
 }
 
 /// A file with code.
@@ -102,6 +104,8 @@ pub enum Argument {
     Freed {
         /// Its size.
         bytes: u64,
+        /// Whether it was handed out anew since, as a caching allocator does.
+        reused: bool,
     },
 }
 
@@ -409,6 +413,7 @@ mod tests {
                 }),
             ],
             memory_limit_bytes: 1 << 30,
+            used_before_bytes: None,
         }));
         let text = serde_json::to_string(&request).unwrap();
         assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);

@@ -45,6 +45,8 @@ pub struct Job {
     pub notes: Vec<String>,
     /// The launch at the first size, with where each argument came from.
     pub bound: Bound,
+    /// Device memory in use before, where the driver told; set it from [`describe`].
+    pub used_before_bytes: Option<u64>,
 }
 
 /// One trial that ended.
@@ -130,7 +132,8 @@ pub fn prepare(spec: &Spec, device: Option<&Device>, program: &Program) -> Resul
     let first = plan.steps().first().copied();
     let first = first.ok_or_else(|| Error::new(ErrorKind::Usage, "there is no size to try"))?;
     let bound = bind(&target, &spec, sweep.as_deref(), first)?;
-    Ok(Job { target, control, spec, sweep, plan, notes, bound })
+    let used_before_bytes = device.and_then(|device| device.used_bytes);
+    Ok(Job { target, control, spec, sweep, plan, notes, bound, used_before_bytes })
 }
 
 /// The argument to sweep: the one that is named, else the one that the static check finds unsafe.
@@ -259,6 +262,7 @@ impl Job {
             shared_bytes: bound.shared_bytes,
             arguments: bound.arguments.into_iter().map(|argument| argument.argument).collect(),
             memory_limit_bytes: self.spec.memory_limit_mib.saturating_mul(1 << 20),
+            used_before_bytes: self.used_before_bytes,
         })))
     }
 

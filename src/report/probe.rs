@@ -96,6 +96,8 @@ pub struct TrialView {
     pub logical_bytes: Option<u64>,
     /// Physical memory under the buffers.
     pub physical_bytes: Option<u64>,
+    /// From the process's start to the launch.
+    pub setup_ms: Option<f64>,
     /// The process's time, start to end.
     pub process_ms: Option<f64>,
     /// Why this size.
@@ -283,6 +285,7 @@ impl TrialView {
             device_bytes: None,
             logical_bytes: None,
             physical_bytes: None,
+            setup_ms: None,
             process_ms: None,
             role: step.role,
             placement: step.placement.into(),
@@ -302,6 +305,7 @@ impl TrialView {
             device_bytes: verdict.device_bytes,
             logical_bytes: verdict.logical_bytes,
             physical_bytes: verdict.physical_bytes,
+            setup_ms: verdict.setup_ms,
             process_ms: Some(verdict.process_ms),
             detail: verdict.detail.as_deref().map(text),
             printed: Some(text(verdict.printed.trim())).filter(|printed| !printed.is_empty()),

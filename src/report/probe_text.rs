@@ -9,6 +9,9 @@ use crate::probe::outcome::Outcome;
 use crate::probe::plan::{Finding, Role};
 use crate::text::number::{binary_size, grouped_signed};
 
+/// Characters of what a kernel printed that are shown.
+const PRINTED: usize = 200;
+
 /// The whole page.
 #[must_use]
 pub fn text(view: &ProbeView) -> String {
@@ -143,6 +146,10 @@ fn table(trials: &[TrialView], sweep: Option<&str>, out: &mut String) {
         line(out, format_args!("{}", row(trial)));
         if let Some(detail) = &trial.detail {
             line(out, format_args!("{:>14}  {detail}", ""));
+        }
+        if let Some(printed) = &trial.printed {
+            let start: String = printed.chars().take(PRINTED).collect();
+            line(out, format_args!("{:>14}  printed: {start}", ""));
         }
     }
 }

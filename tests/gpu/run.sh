@@ -136,7 +136,9 @@ if [ -n "$nvcc" ]; then
   {
     kind null 3 'illegal_address +700' deref --set arg0=null $one
     kind host-pointer 3 'illegal_address +700' deref --set arg0=host $one
-    kind use-after-free 3 ' pass +0' deref --set "arg0=freed(67108864)" $one
+    # Given back, it is unmapped; handed out anew, as a caching allocator does, nothing shows.
+    kind use-after-free-unmapped 3 'illegal_address +700' deref --set "arg0=freed(67108864)" $one
+    kind use-after-free-reused 3 ' pass +0' deref --set "arg0=reused(67108864)" $one
     kind misaligned 3 'misaligned_address +716' misaligned --set arg0=4096 $one
     kind assert 3 'device_assert +710' asserting --set 'arg0=1024:value(2139062143)' --set arg1=10 --grid 1 --block 4
     kind trap 3 'launch_failure +719' trapping --set arg0=1024 $one

@@ -140,7 +140,7 @@ fn a_boundary_that_is_where_it_was_predicted_is_confirmed() {
     let first = &view["trials"][0];
     assert_eq!(first["code"], 0);
     assert_eq!(first["logical_bytes"], 65_536_u64 * 32_768 * 4);
-    assert_eq!(first["physical_bytes"], 2 << 20);
+    assert_eq!(first["physical_bytes"], 8 << 20);
     assert!(first["printed"].as_str().unwrap().contains("printf of the kernel"));
     assert_eq!(view["device"]["name"], "Fake \\x1b[31mGPU");
     assert_eq!(view["device"]["compute_capability"], "9.0");

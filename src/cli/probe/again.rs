@@ -52,6 +52,7 @@ pub fn look(
             let dump = folder.join("core.nvcudmp");
             let program = program
                 .clone()
+                .lingering()
                 .with("CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "1")
                 .with("CUDA_COREDUMP_GENERATION_FLAGS", DUMP_FLAGS)
                 .with("CUDA_COREDUMP_FILE", dump.clone().into_os_string());

@@ -3,7 +3,7 @@
 //! In: text. Out: a [`PointerValue`]. It knows no kernel.
 //!
 //! ```text
-//! null | 0x10 | host | host(BYTES) | freed(BYTES) | COUNT | COUNT:RULE | :RULE
+//! null | 0x10 | host | host(BYTES) | freed(BYTES) | reused(BYTES) | COUNT | COUNT:RULE | :RULE
 //! RULE = zero | iota | value(N) | random(LOW,HIGH) | file(PATH)
 //! ```
 
@@ -17,8 +17,8 @@ pub enum PointerValue {
     Address(u64),
     /// Ordinary memory of the process, so many bytes.
     Host(u64),
-    /// Device memory that was given back, so many bytes.
-    Freed(u64),
+    /// Device memory that was given back, so many bytes; and whether it was handed out anew.
+    Freed(u64, bool),
     /// A buffer of so many elements, an expression of arguments, and what it holds.
     Elements(String, Option<Fill>),
     /// A buffer of the size that the code tells, and what it holds.
@@ -49,7 +49,10 @@ pub fn parse(text: &str, element_bytes: u32) -> Result<PointerValue> {
         return bytes(inner).map(PointerValue::Host);
     }
     if let Some(inner) = inside(text, "freed") {
-        return bytes(inner).map(PointerValue::Freed);
+        return bytes(inner).map(|bytes| PointerValue::Freed(bytes, false));
+    }
+    if let Some(inner) = inside(text, "reused") {
+        return bytes(inner).map(|bytes| PointerValue::Freed(bytes, true));
     }
     match text.split_once(':') {
         None => Ok(PointerValue::Elements(text.to_owned(), None)),
@@ -98,7 +101,8 @@ mod tests {
             ("null", PointerValue::Address(0)),
             ("0x7f00", PointerValue::Address(0x7f00)),
             ("host", PointerValue::Host(4_096)),
-            ("freed(64)", PointerValue::Freed(64)),
+            ("freed(64)", PointerValue::Freed(64, false)),
+            ("reused(64)", PointerValue::Freed(64, true)),
             ("M*N", elements("M*N", None)),
             ("cdiv(n, 4)", elements("cdiv(n, 4)", None)),
             ("1024:iota", elements("1024", Some(Fill::Iota { element_bytes: 4 }))),

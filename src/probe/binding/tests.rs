@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::probe::load::load;
+use crate::probe::protocol::Backing;
 
 fn cached(entry: &str) -> Target {
     load(Path::new("samples/triton-cache"), Some(entry)).unwrap()
@@ -134,5 +135,5 @@ fn pointers_that_point_nowhere_good() {
     };
     assert_eq!(argument("null"), Argument::Address { address: 0 });
     assert_eq!(argument("host"), Argument::Host { bytes: 4_096 });
-    assert_eq!(argument("freed(67108864)"), Argument::Freed { bytes: 64 << 20 });
+    assert_eq!(argument("freed(67108864)"), Argument::Freed { bytes: 64 << 20, reused: false });
 }

@@ -7,13 +7,18 @@
 //! missing, its name is told. Types and values are those of `cuda.h`.
 #![expect(unsafe_code, reason = "the driver is a C library; every call is wrapped once, here")]
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, CString};
 use std::ptr;
 
 use libloading::Library;
 
 use super::memory::{Answer, CallFailed, DeviceMemory};
 use crate::probe::protocol::ImageKind;
+use table::{
+    AccessRights, AllocationProperties, Core, Location, Mapping, ON_DEVICE, PINNED, Parameters, Pointer, READ_WRITE,
+};
+
+mod table;
 
 /// Where the driver's library is looked for.
 const LIBRARIES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
@@ -38,100 +43,6 @@ pub mod attribute {
 
 /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`.
 const MAX_DYNAMIC_SHARED: i32 = 8;
-
-/// `CUmemLocation`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Location {
-    kind: i32,
-    id: i32,
-}
-
-/// `CU_MEM_LOCATION_TYPE_DEVICE`.
-const ON_DEVICE: i32 = 1;
-
-/// `CUmemAllocationProp`.
-#[repr(C)]
-struct AllocationProperties {
-    kind: i32,
-    handle_types: i32,
-    location: Location,
-    windows_data: *mut c_void,
-    flags: [u8; 8],
-}
-
-/// `CUmemAccessDesc`.
-#[repr(C)]
-struct AccessRights {
-    location: Location,
-    flags: i32,
-}
-
-/// `CU_MEM_ALLOCATION_TYPE_PINNED`.
-const PINNED: i32 = 1;
-/// `CU_MEM_ACCESS_FLAGS_PROT_READWRITE`.
-const READ_WRITE: i32 = 3;
-
-/// Declares a table of functions: field, symbol, argument types.
-macro_rules! functions {
-    ($table:ident { $($field:ident = $symbol:literal ( $($kind:ty),* );)* }) => {
-        struct $table {
-            $($field: unsafe extern "C" fn($($kind),*) -> i32,)*
-        }
-        impl $table {
-            /// Looks every function up; the name of the first that is missing otherwise.
-            fn load(library: &Library) -> Result<Self, &'static str> {
-                Ok(Self {
-                    $($field: {
-                        // SAFETY: `cuda.h` declares the function with these argument types and an `int` status, and the
-                        // pointer is used only while `Cuda` keeps the library open.
-                        let found = unsafe {
-                            library.get::<unsafe extern "C" fn($($kind),*) -> i32>(concat!($symbol, "\0").as_bytes())
-                        };
-                        *found.map_err(|_| $symbol)?
-                    },)*
-                })
-            }
-        }
-    };
-}
-
-type Pointer = *mut c_void;
-
-functions!(Core {
-    init = "cuInit"(u32);
-    version = "cuDriverGetVersion"(*mut i32);
-    count = "cuDeviceGetCount"(*mut i32);
-    device = "cuDeviceGet"(*mut i32, i32);
-    name = "cuDeviceGetName"(*mut c_char, i32, i32);
-    attribute = "cuDeviceGetAttribute"(*mut i32, i32, i32);
-    total = "cuDeviceTotalMem_v2"(*mut usize, i32);
-    pci = "cuDeviceGetPCIBusId"(*mut c_char, i32, i32);
-    retain = "cuDevicePrimaryCtxRetain"(*mut Pointer, i32);
-    current = "cuCtxSetCurrent"(Pointer);
-    synchronize = "cuCtxSynchronize"();
-    memory = "cuMemGetInfo_v2"(*mut usize, *mut usize);
-    load = "cuModuleLoadDataEx"(*mut Pointer, *const c_void, u32, *const i32, *const Pointer);
-    function = "cuModuleGetFunction"(*mut Pointer, Pointer, *const c_char);
-    set_attribute = "cuFuncSetAttribute"(Pointer, i32, i32);
-    launch = "cuLaunchKernel"(Pointer, u32, u32, u32, u32, u32, u32, u32, Pointer, *const Pointer, *const Pointer);
-    allocate = "cuMemAlloc_v2"(*mut u64, usize);
-    free = "cuMemFree_v2"(u64);
-    copy = "cuMemcpyHtoD_v2"(u64, *const c_void, usize);
-    set = "cuMemsetD8_v2"(u64, u8, usize);
-});
-
-functions!(Mapping {
-    granularity = "cuMemGetAllocationGranularity"(*mut usize, *const AllocationProperties, i32);
-    reserve = "cuMemAddressReserve"(*mut u64, usize, usize, u64, u64);
-    create = "cuMemCreate"(*mut u64, usize, *const AllocationProperties, u64);
-    map = "cuMemMap"(u64, usize, usize, u64, u64);
-    allow = "cuMemSetAccess"(u64, usize, *const AccessRights, usize);
-});
-
-functions!(Parameters {
-    parameter = "cuFuncGetParamInfo"(Pointer, usize, *mut usize, *mut usize);
-});
 
 /// A kernel that was loaded.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::driver::{Cuda, Function};
 use super::fill::{Contents, PIECE_BYTES};
 use super::memory::{CallFailed, DeviceMemory, Laid, LayFailed, lay_out};
-use super::{Voice, call_failed, nvml, open, plain_failure};
+use super::{Voice, call_failed, open, plain_failure};
 use crate::probe::protocol::{Argument, Backing, Buffer, Failure, Fill, Stage, Trial, TrialReply};
 
 /// Dynamic shared memory that needs no permission.
@@ -31,7 +31,6 @@ const NO_CODE: [i32; 4] = [200, 209, 218, 222];
 pub(super) fn run(trial: &Trial, voice: &mut Voice<'_>) -> Result<TrialReply, Failure> {
     let start = Instant::now();
     let mut cuda = open(trial.device, voice)?;
-    let before = nvml::telemetry(cuda.pci().ok().as_deref()).used_bytes;
     voice.stage(Stage::Context);
     cuda.enter().map_err(|failed| call_failed(Stage::Context, failed))?;
     voice.stage(Stage::Module);
@@ -57,7 +56,7 @@ pub(super) fn run(trial: &Trial, voice: &mut Voice<'_>) -> Result<TrialReply, Fa
     notes.append(&mut made.notes);
     let device_bytes = cuda.memory().ok().and_then(|(free, total)| {
         let used = total.saturating_sub(free);
-        Some(used.saturating_sub(before?))
+        Some(used.saturating_sub(trial.used_before_bytes?))
     });
     let mut reply = TrialReply {
         image,
@@ -168,9 +167,15 @@ impl Made {
                 self.host.push(vec![0; size]);
                 self.host.last().map_or(0, |memory| memory.as_ptr().addr() as u64)
             }
-            Argument::Freed { bytes } => {
+            Argument::Freed { bytes, reused } => {
                 let address = cuda.allocate(*bytes).map_err(failed)?;
                 cuda.free(address).map_err(failed)?;
+                if *reused {
+                    let again = cuda.allocate(*bytes).map_err(failed)?;
+                    if again != address {
+                        self.notes.push(format!("the freed block at {address:#x} was not handed out anew"));
+                    }
+                }
                 address
             }
             Argument::Buffer(buffer) => self.buffer(cuda, buffer, limit)?,

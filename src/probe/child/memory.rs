@@ -22,7 +22,7 @@ pub const GUARD_BYTES: u64 = 32 << 30;
 const LEAST_GUARD_BYTES: u64 = 4 << 30;
 
 /// Most mappings of one buffer. A mapping takes some 25 µs.
-pub const MAPPINGS: u64 = 4_096;
+pub const MAPPINGS: u64 = 1_024;
 
 /// Largest buffer: half of what an address of 47 bits reaches.
 const LARGEST_BYTES: u64 = 1 << 46;

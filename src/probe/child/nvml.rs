@@ -35,14 +35,18 @@ struct ProcessInfo {
     compute_instance: u32,
 }
 
-/// `nvmlMemory_t`.
+/// `nvmlMemory_v2_t`. The first version counts what the driver keeps for itself as used.
 #[repr(C)]
-#[derive(Default)]
 struct Memory {
+    version: u32,
     total: u64,
+    reserved: u64,
     free: u64,
     used: u64,
 }
+
+/// `nvmlMemory_v2`: the structure's size, and 2 in the top byte.
+const MEMORY_VERSION: u32 = 40 | (2 << 24);
 
 type Handle = *mut c_void;
 
@@ -87,8 +91,8 @@ impl Nvml {
 
     fn used_bytes(&self, device: Handle) -> Option<u64> {
         let ask =
-            self.function::<unsafe extern "C" fn(Handle, *mut Memory) -> i32>(b"nvmlDeviceGetMemoryInfo\0")?;
-        let mut memory = Memory::default();
+            self.function::<unsafe extern "C" fn(Handle, *mut Memory) -> i32>(b"nvmlDeviceGetMemoryInfo_v2\0")?;
+        let mut memory = Memory { version: MEMORY_VERSION, total: 0, reserved: 0, free: 0, used: 0 };
         // SAFETY: the handle came from NVML, the out pointer is a live local.
         (unsafe { ask(device, &raw mut memory) } == 0).then_some(memory.used)
     }

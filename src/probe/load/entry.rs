@@ -53,6 +53,9 @@ pub(super) fn read_entry(json: &Path) -> Option<Candidate> {
     let kernel = at.map(|at| entry.kernels.swap_remove(at));
     let architecture = code.as_ref().and_then(|(_, bytes)| cubin::parse(bytes).0.architecture);
     let folder = json.parent()?;
+    // TTIR counts element by element; only PTX has vectors.
+    let text = ptx.as_ref().filter(|_| ttir.is_none());
+    let vector = text.map_or(1, |(_, bytes)| target::vector_of_entry(bytes, &name));
     let target = Target {
         parameters: target::parameters(&slots, &name, &[], kernel.as_ref()),
         entry: name.clone(),
@@ -61,7 +64,7 @@ pub(super) fn read_entry(json: &Path) -> Option<Candidate> {
         path: folder.to_path_buf(),
         images,
         kernel: kernel.map(Arc::new),
-        vector: ptx.as_ref().filter(|_| ttir.is_none()).map_or(1, |(_, bytes)| target::vector_of_ptx(bytes)),
+        vector,
         block: u32::try_from(number("num_warps"))
             .ok()
             .filter(|warps| (1..=32).contains(warps))

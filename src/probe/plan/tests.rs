@@ -33,7 +33,9 @@ fn values(plan: &Plan) -> Vec<i64> {
 #[test]
 fn a_prediction_that_holds_takes_no_halving() {
     let plan = walk(question(), wraps_from(233_024));
-    assert_eq!(values(&plan), [233_008, 233_024, 234_624, 349_536, 333_312, 240, 240]);
+    assert_eq!(values(&plan), [233_008, 233_024, 234_624, 333_312, 240, 240]);
+    let alone = walk(Question { reported: None, asked: vec![], ..question() }, wraps_from(233_024));
+    assert_eq!(values(&alone), [233_008, 233_024, 349_536, 240, 240]);
     assert_eq!(plan.boundary(), Boundary { last_pass: Some(233_008), first_fail: Some(233_024) });
     let control = [(233_024, Outcome::Pass), (234_624, Outcome::Pass), (333_312, Outcome::Pass)];
     let conclusion = plan.conclude("M", Some(&control));
