@@ -136,14 +136,23 @@ pub fn slots_of_cubin(kernel: &cubin::Kernel) -> Vec<Slot> {
     kernel.params.iter().map(|param| Slot { size_bytes: u32::from(param.size), float: false }).collect()
 }
 
-/// The widest vector of a load or store in a PTX text: 1, 2, 4 or 8.
+/// The widest vector that a PTX text loads or stores outside a block's own memory: 1, 2, 4 or 8.
 #[must_use]
 pub fn vector_of_ptx(text: &[u8]) -> u32 {
-    let holds = |marker: &[u8]| memchr::memmem::find(text, marker).is_some();
-    [(8, b".v8."), (4, b".v4."), (2, b".v2.")]
-        .into_iter()
-        .find(|(_, marker)| holds(*marker))
-        .map_or(1, |(width, _)| width)
+    let mut widest = 1;
+    for line in text.split(|byte| *byte == b'\n') {
+        let holds = |marker: &[u8]| memchr::memmem::find(line, marker).is_some();
+        let own = [&b".param"[..], b".shared", b".local"].into_iter().any(holds);
+        if own || !(holds(b"ld.") || holds(b"st.")) {
+            continue;
+        }
+        for (width, marker) in [(8, &b".v8."[..]), (4, b".v4."), (2, b".v2.")] {
+            if holds(marker) {
+                widest = widest.max(width);
+            }
+        }
+    }
+    widest
 }
 
 /// The widest vector of one entry: from its head to the next one's.
@@ -254,6 +263,14 @@ mod tests {
             bare.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(),
             ["arg0", "arg1", "arg2", "arg3"]
         );
+    }
+
+    #[test]
+    fn vectors_count_in_their_own_kernel_only() {
+        let text = b".visible .entry a(\n.param .u64 a_param_0)\n{ st.global.u32 [%rd1], %r1;\n\
+            ld.shared.v4.u32 {%r1,%r2,%r3,%r4}, [%r5];\n}\n.visible .entry ab(\n.param .u64 ab_param_0)\n{\n\
+            ld.global.nc.v2.f32 {%f1,%f2}, [%rd1];\n}\n";
+        assert_eq!((vector_of_entry(text, "a"), vector_of_entry(text, "ab")), (1, 2));
     }
 
     #[test]

@@ -15,7 +15,8 @@ use libloading::Library;
 use super::memory::{Answer, CallFailed, DeviceMemory};
 use crate::probe::protocol::ImageKind;
 use table::{
-    AccessRights, AllocationProperties, Core, Location, Mapping, ON_DEVICE, PINNED, Parameters, Pointer, READ_WRITE,
+    AccessRights, AllocationProperties, Core, Location, Mapping, ON_DEVICE, PINNED, Parameters, Pointer,
+    READ_WRITE,
 };
 
 mod table;

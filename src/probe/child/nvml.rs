@@ -90,8 +90,8 @@ impl Nvml {
     }
 
     fn used_bytes(&self, device: Handle) -> Option<u64> {
-        let ask =
-            self.function::<unsafe extern "C" fn(Handle, *mut Memory) -> i32>(b"nvmlDeviceGetMemoryInfo_v2\0")?;
+        let ask = self
+            .function::<unsafe extern "C" fn(Handle, *mut Memory) -> i32>(b"nvmlDeviceGetMemoryInfo_v2\0")?;
         let mut memory = Memory { version: MEMORY_VERSION, total: 0, reserved: 0, free: 0, used: 0 };
         // SAFETY: the handle came from NVML, the out pointer is a live local.
         (unsafe { ask(device, &raw mut memory) } == 0).then_some(memory.used)
