@@ -48,7 +48,7 @@ run() {
     printf ' %q' "$@"
     printf '\n'
     cat "$work/out"
-    grep -v '^warpfault: \(control \)\?[0-9a-z,]* *[a-z_]* ' "$work/err"
+    grep -Ev '^warpfault: (control )?([0-9,]+ +)?[a-z_]+ +(-|[0-9]+) +[-0-9.]+ +[-0-9.]+ ' "$work/err"
     printf '[status %s]\n' "$got"
   } | sed "s|$work|/tmp/work|g; s|$samples|samples|g; s|$here|tests/gpu|g" >>"$log"
 }
