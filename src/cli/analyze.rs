@@ -26,16 +26,17 @@ pub fn run(args: &AnalyzeArgs) -> Result<u8> {
     }
     let redacted = args.redact.then(|| redact(session.report().clone()));
     let report = redacted.as_ref().unwrap_or(session.report());
-    let format = if args.json { Format::Json } else { args.format };
-    let styled = args.output.is_none();
-    let text = print(report, format, styled)?;
-    output::write(args.output.as_deref(), &text)?;
+    // A report about nothing would read as "no failure".
     if session.inputs().is_empty() {
         for diagnostic in &report.diagnostics {
             output::tell(&diagnostic.message);
         }
         return Err(Error::new(ErrorKind::Input, "none of the inputs could be read"));
     }
+    let format = if args.json { Format::Json } else { args.format };
+    let styled = args.output.is_none();
+    let text = print(report, format, styled)?;
+    output::write(args.output.as_deref(), &text)?;
     Ok(status(report.verdict.class))
 }
 

@@ -4,6 +4,7 @@
 
 mod answers;
 mod architecture;
+mod exits;
 mod playbooks;
 mod probe;
 mod samples;
