@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use crate::arith::Reading;
 use crate::case::{Case, Evidence, EvidenceId, Fact, Provenance};
 use crate::read::event::{Data, Event, Messenger};
-use crate::tables::class::{FailureClass, Family as ClassFamily};
 use crate::text::escape;
 use crate::verdict::{self, Verdict, places};
 
@@ -83,13 +82,13 @@ fn input(input: &crate::case::InputMeta) -> model::Input {
 fn answer(verdict: &Verdict) -> model::Verdict {
     model::Verdict {
         class: verdict.class,
-        family: family(verdict.class),
-        certainty: certainty(verdict.certainty),
+        family: verdict.class.family(),
+        certainty: verdict.certainty,
         summary: show(&verdict.summary),
         cause: verdict.cause().and_then(|hypothesis| {
             Some(model::Cause {
                 kind: hypothesis.cause?,
-                certainty: certainty(hypothesis.certainty),
+                certainty: hypothesis.certainty,
                 summary: show(&hypothesis.summary),
             })
         }),
@@ -110,29 +109,7 @@ fn answer(verdict: &Verdict) -> model::Verdict {
             numel_in: collective.numel_in,
             numel_out: collective.numel_out,
         }),
-        restart: model::Restart {
-            advice: advice(verdict.restart.advice),
-            summary: show(&verdict.restart.summary),
-        },
-    }
-}
-
-fn family(class: FailureClass) -> model::Family {
-    match class.family() {
-        ClassFamily::IllegalAddress => model::Family::IllegalAddress,
-        ClassFamily::IllegalInstruction => model::Family::IllegalInstruction,
-        ClassFamily::Nccl => model::Family::Nccl,
-        ClassFamily::Segfault => model::Family::Segfault,
-        ClassFamily::Other => model::Family::Other,
-    }
-}
-
-fn certainty(certainty: verdict::Certainty) -> model::Certainty {
-    match certainty {
-        verdict::Certainty::Proven => model::Certainty::Proven,
-        verdict::Certainty::Supported => model::Certainty::Supported,
-        verdict::Certainty::Suspected => model::Certainty::Suspected,
-        verdict::Certainty::Undecided => model::Certainty::Undecided,
+        restart: model::Restart { advice: verdict.restart.advice, summary: show(&verdict.restart.summary) },
     }
 }
 
@@ -146,15 +123,6 @@ fn masked_by(messenger: Messenger) -> Option<model::MaskedBy> {
         Messenger::Launcher => model::MaskedBy::Launcher,
         Messenger::SanitizerEcho => return None,
     })
-}
-
-fn advice(advice: verdict::RestartAdvice) -> model::RestartAdvice {
-    match advice {
-        verdict::RestartAdvice::Pointless => model::RestartAdvice::Pointless,
-        verdict::RestartAdvice::WorthTrying => model::RestartAdvice::WorthTrying,
-        verdict::RestartAdvice::AfterDrain => model::RestartAdvice::AfterDrain,
-        verdict::RestartAdvice::Unknown => model::RestartAdvice::Unknown,
-    }
 }
 
 fn notice(notice: &places::Notice) -> model::ObservedAt {
@@ -192,12 +160,7 @@ fn fault(fault: &places::Fault) -> model::FaultAt {
 fn failure(failure: &verdict::Failure) -> model::Failure {
     model::Failure {
         class: failure.class,
-        role: match failure.role {
-            verdict::Role::Root => model::Role::Root,
-            verdict::Role::Cascade => model::Role::Cascade,
-            verdict::Role::Messenger => model::Role::Messenger,
-            verdict::Role::Cleanup => model::Role::Cleanup,
-        },
+        role: failure.role,
         rank: failure.rank,
         why: Some(show(&failure.why)).filter(|why| !why.is_empty()),
         evidence: ids(&failure.evidence),
@@ -208,7 +171,7 @@ fn hypothesis(hypothesis: &verdict::Hypothesis) -> model::Hypothesis {
     model::Hypothesis {
         class: hypothesis.class,
         cause: hypothesis.cause,
-        certainty: certainty(hypothesis.certainty),
+        certainty: hypothesis.certainty,
         summary: show(&hypothesis.summary),
         supports: ids(&hypothesis.supports),
         against: ids(&hypothesis.against),
@@ -254,14 +217,7 @@ fn rank(row: &verdict::RankRow) -> model::Rank {
         host: row.host.as_deref().map(show),
         pid: row.pid,
         pci: row.pci.as_deref().map(show),
-        state: match row.state {
-            verdict::RankState::Failed => model::RankState::Failed,
-            verdict::RankState::Silent => model::RankState::Silent,
-            verdict::RankState::Waiting => model::RankState::Waiting,
-            verdict::RankState::Terminated => model::RankState::Terminated,
-            verdict::RankState::Finished => model::RankState::Finished,
-            verdict::RankState::Unknown => model::RankState::Unknown,
-        },
+        state: row.state,
         signal: row.signal,
         exit_code: row.exit_code,
         last_enqueued: row.last_enqueued,
@@ -274,12 +230,7 @@ fn check(check: &verdict::Check) -> model::Check {
     model::Check {
         id: check.id.to_owned(),
         title: check.title.to_owned(),
-        status: match check.status {
-            verdict::CheckStatus::Holds => model::CheckStatus::Holds,
-            verdict::CheckStatus::Fails => model::CheckStatus::Fails,
-            verdict::CheckStatus::Unknown => model::CheckStatus::Unknown,
-            verdict::CheckStatus::Skipped => model::CheckStatus::Skipped,
-        },
+        status: check.status,
         reading: show(&check.reading),
         evidence: ids(&check.evidence),
     }

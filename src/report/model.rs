@@ -11,6 +11,9 @@ use crate::source::InputKind;
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
+pub use crate::tables::class::Family;
+pub use crate::verdict::{Certainty, CheckStatus, RankState, RestartAdvice, Role};
+
 /// Name of this schema.
 pub const SCHEMA: &str = "warpfault/report/1";
 
@@ -67,36 +70,6 @@ pub struct Input {
     pub lines: u64,
     /// True where only a part was read.
     pub truncated: bool,
-}
-
-/// Certainty of a statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Certainty {
-    /// A rerun or the failing component shows it.
-    Proven,
-    /// Independent evidence agrees.
-    Supported,
-    /// It fits, nothing else agrees.
-    Suspected,
-    /// Nothing decides.
-    Undecided,
-}
-
-/// The user's question in five words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Family {
-    /// Illegal, misaligned or wrongly spaced address.
-    IllegalAddress,
-    /// Instruction, program counter or image.
-    IllegalInstruction,
-    /// Collectives.
-    Nccl,
-    /// Host crash.
-    Segfault,
-    /// Anything else.
-    Other,
 }
 
 /// The answer.
@@ -239,20 +212,6 @@ pub struct Collective {
     pub numel_out: Option<u64>,
 }
 
-/// Restart advice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RestartAdvice {
-    /// A deterministic program fault.
-    Pointless,
-    /// A transient or outside cause.
-    WorthTrying,
-    /// Hardware: drain first.
-    AfterDrain,
-    /// The evidence doesn't tell.
-    Unknown,
-}
-
 /// Whether a restart is worth trying.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Restart {
@@ -260,20 +219,6 @@ pub struct Restart {
     pub advice: RestartAdvice,
     /// Why.
     pub summary: String,
-}
-
-/// Role of a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// The first one.
-    Root,
-    /// A later one of its own.
-    Cascade,
-    /// Reports another's.
-    Messenger,
-    /// Clean-up.
-    Cleanup,
 }
 
 /// A failure.
@@ -403,24 +348,6 @@ pub enum EvidenceKind {
     Derived,
 }
 
-/// State of a rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RankState {
-    /// Failed by itself.
-    Failed,
-    /// Left nothing where the others left something.
-    Silent,
-    /// Waited for another rank.
-    Waiting,
-    /// Ended by the launcher.
-    Terminated,
-    /// Ended well.
-    Finished,
-    /// Nothing tells.
-    Unknown,
-}
-
 /// A rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Rank {
@@ -444,20 +371,6 @@ pub struct Rank {
     pub last_completed: Option<i64>,
     /// Evidence.
     pub evidence: Vec<String>,
-}
-
-/// Outcome of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CheckStatus {
-    /// It holds.
-    Holds,
-    /// It fails.
-    Fails,
-    /// Nothing tells; the reading says what would.
-    Unknown,
-    /// It doesn't apply.
-    Skipped,
 }
 
 /// A check.

@@ -131,6 +131,20 @@ impl FailureClass {
         Self::ALL.into_iter().find(|class| class.name() == name)
     }
 
+    /// Whether it is a fault of device code, which runs on after the host went its way: the error comes out later, at a
+    /// call that waits.
+    #[must_use]
+    pub fn is_device_fault(self) -> bool {
+        matches!(
+            self,
+            Self::IllegalAddress
+                | Self::MisalignedAddress
+                | Self::IllegalInstruction
+                | Self::DeviceAssert
+                | Self::LaunchFailure
+        )
+    }
+
     /// The user's question that the class answers.
     #[must_use]
     pub fn family(self) -> Family {

@@ -4,6 +4,9 @@
 
 mod model;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::case::{Case, EvidenceId};
 use crate::read::event::Data;
 use crate::tables::class::FailureClass;
@@ -18,7 +21,8 @@ use super::cause::sentence;
 use super::failure::Role;
 
 /// Outcome of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum CheckStatus {
     /// It holds.
     Holds,
@@ -61,19 +65,8 @@ pub fn run(case: &Case, verdict: &Verdict) -> Vec<Check> {
     checks
 }
 
-fn is_gpu_fault(class: FailureClass) -> bool {
-    matches!(
-        class,
-        FailureClass::IllegalAddress
-            | FailureClass::MisalignedAddress
-            | FailureClass::IllegalInstruction
-            | FailureClass::DeviceAssert
-            | FailureClass::LaunchFailure
-    )
-}
-
 fn sync_point(verdict: &Verdict) -> Option<Check> {
-    if !is_gpu_fault(verdict.class) {
+    if !verdict.class.is_device_fault() {
         return None;
     }
     let notice = verdict.places.notice.as_ref();
@@ -122,7 +115,7 @@ fn messenger(verdict: &Verdict) -> Option<Check> {
 
 /// Whether the kernel driver saw a fault of the same process.
 fn driver_agrees(case: &Case, verdict: &Verdict) -> Option<Check> {
-    if !is_gpu_fault(verdict.class) {
+    if !verdict.class.is_device_fault() {
         return None;
     }
     let ours: Vec<EvidenceId> = case
@@ -151,7 +144,7 @@ fn driver_agrees(case: &Case, verdict: &Verdict) -> Option<Check> {
 
 /// Every large shape against 2^31-1: that it fits is said as plainly as that it does not.
 fn overflow_arithmetic(verdict: &Verdict) -> Option<Check> {
-    if !is_gpu_fault(verdict.class) {
+    if !verdict.class.is_device_fault() {
         return None;
     }
     let check = |status, reading, evidence| Check {

@@ -2,13 +2,17 @@
 //!
 //! In: nothing; plain types. Out: [`Failure`] and its parts. It leaves the choice of roles to `roles`.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::case::EvidenceId;
 use crate::read::event::{InputId, Messenger, Stamp};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
 /// How sure a statement is (design law 4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Certainty {
     /// Nothing in the evidence decides.
     #[default]
@@ -22,7 +26,8 @@ pub enum Certainty {
 }
 
 /// The part that a failure plays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The first failure.
     Root,

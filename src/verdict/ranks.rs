@@ -3,6 +3,9 @@
 //! In: the case and the failures. Out: a row a rank, the odd one out first, and the root rank. A rank inside a group or a
 //! device ordinal is never taken for a global rank.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use std::collections::BTreeMap;
 
 use crate::case::collectives::Finding;
@@ -13,7 +16,8 @@ use crate::tables::class::FailureClass;
 use super::failure::{Failure, Role, Weight};
 
 /// State of a rank, the odd ones first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum RankState {
     /// Failed by itself.
     Failed,

@@ -3,13 +3,17 @@
 //! In: the verdict so far. Out: advice with its reason. Drain and reset are advice for people with that right; nothing is
 //! run.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
 use super::Verdict;
 
 /// Advice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum RestartAdvice {
     /// A deterministic program fault.
     Pointless,

@@ -9,11 +9,10 @@ use crate::read::event::Data;
 use super::super::failure::Failure;
 use super::super::judge;
 use super::Fault;
-use super::notice::is_device_fault;
 
 /// The launch at which the blocking run stopped.
 pub fn find(case: &Case, root: &Failure) -> Option<Fault> {
-    if !is_device_fault(root.class) || case.inputs().len() < 2 {
+    if !root.class.is_device_fault() || case.inputs().len() < 2 {
         return None;
     }
     case.blocking_inputs().into_iter().filter(|input| *input != root.at.input).find_map(|input| {

@@ -41,18 +41,10 @@ pub fn find(case: &Case, root: &Failure) -> Option<Fault> {
     sanitizer(case).or_else(|| assertion(case, root)).or_else(|| fault_address(case))
 }
 
+/// Faults of device code, and what only a sanitizer finds in it.
 fn speaks_of_device_code(class: FailureClass) -> bool {
-    matches!(
-        class,
-        FailureClass::IllegalAddress
-            | FailureClass::MisalignedAddress
-            | FailureClass::IllegalInstruction
-            | FailureClass::DeviceAssert
-            | FailureClass::LaunchFailure
-            | FailureClass::Race
-            | FailureClass::UninitializedRead
-            | FailureClass::BarrierError
-    )
+    class.is_device_fault()
+        || matches!(class, FailureClass::Race | FailureClass::UninitializedRead | FailureClass::BarrierError)
 }
 
 fn sanitizer(case: &Case) -> Option<Fault> {

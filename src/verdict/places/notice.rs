@@ -85,7 +85,7 @@ fn later_report<'a>(
     tracebacks: &'a [(EvidenceId, &'a Event, &'a Traceback)],
     root: &Failure,
 ) -> Option<&'a (EvidenceId, &'a Event, &'a Traceback)> {
-    if !is_device_fault(root.class) {
+    if !root.class.is_device_fault() {
         return None;
     }
     tracebacks.iter().find(|(_, event, traceback)| {
@@ -266,7 +266,9 @@ fn statuses<'a>(
         })
     };
     // The root's own statuses first; a fault that something else caught was noticed by whichever status came.
-    all(case).filter(move |(id, _, _)| same(id)).chain(all(case).filter(move |_| is_device_fault(root.class)))
+    all(case)
+        .filter(move |(id, _, _)| same(id))
+        .chain(all(case).filter(move |_| root.class.is_device_fault()))
 }
 
 /// `Stack trace of the failed collective` names the user's frame; so does a native block that holds Python frames.
@@ -294,22 +296,10 @@ fn from_collective_stack(case: &Case, root: &Failure) -> Option<Notice> {
     })
 }
 
-/// Whether device code runs on after the host went its way, so that the error comes out later.
-pub(super) fn is_device_fault(class: FailureClass) -> bool {
-    matches!(
-        class,
-        FailureClass::IllegalAddress
-            | FailureClass::MisalignedAddress
-            | FailureClass::IllegalInstruction
-            | FailureClass::DeviceAssert
-            | FailureClass::LaunchFailure
-    )
-}
-
 /// Whether the failure was reported later than it happened: from positive evidence, none where nothing tells.
 #[must_use]
 pub fn asynchronous(case: &Case, root: &Failure, notice: Option<&Notice>) -> Option<bool> {
-    if !is_device_fault(root.class) {
+    if !root.class.is_device_fault() {
         return at_once(root.class);
     }
     let advice = |wanted: Advice| {
