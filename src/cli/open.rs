@@ -24,11 +24,17 @@ pub fn run(open: Open) -> Result<u8> {
         return Err(Error::new(ErrorKind::Usage, "--follow needs a file")
             .hint("name the file that is being written: warpfault --follow train.log"));
     }
-    tui::run(TuiOptions { inputs, follow: open.follow, theme: open.theme, no_mouse: open.no_mouse })
+    tui::run(TuiOptions {
+        inputs,
+        resume: None,
+        follow: open.follow,
+        theme: open.theme,
+        no_mouse: open.no_mouse,
+    })
 }
 
 /// Whether standard output is a terminal that can place text.
-fn can_draw() -> bool {
+pub fn can_draw() -> bool {
     let term = std::env::var("TERM").unwrap_or_default();
     std::io::stdout().is_terminal() && !term.is_empty() && term != "dumb"
 }

@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::report::text;
 use crate::store::{Row, Store, resume};
 use crate::text::escape;
+use crate::tui::{self, TuiOptions};
 
 use super::output;
 use super::playbook::walk_page;
@@ -34,6 +35,9 @@ pub fn run(args: &ResumeArgs) -> Result<u8> {
     let Some(id) = &args.id else {
         return output::print(&list(&store.list()?)).map(|()| 0);
     };
+    if super::open::can_draw() && args.playbooks.is_empty() {
+        return tui::run(TuiOptions { resume: Some(id.clone()), ..TuiOptions::default() });
+    }
     let (library, notes) = effect::library(&args.playbooks)?;
     let resumed = resume(&store, id, Arc::new(library))?;
     for note in notes.iter().chain(&resumed.notes) {

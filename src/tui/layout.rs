@@ -111,7 +111,7 @@ mod tests {
     use std::time::Duration;
 
     fn incident() -> Incident {
-        Incident::new(Origin::Named, Vec::new(), false, Duration::ZERO)
+        Incident::new(Origin::Named, crate::tui::msg::Opening::Named(Vec::new()), false, Duration::ZERO)
     }
 
     #[test]

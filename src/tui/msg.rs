@@ -6,12 +6,22 @@ use std::path::PathBuf;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
+use crate::session::{self, Effect};
 use crate::source::{Bytes, InputSpec};
 
 use super::log::filter::FilterRun;
 use super::log::index::LineIndex;
 use super::log::search::Pattern;
 use super::source::{Analysis, Source};
+
+/// What an incident is opened from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opening {
+    /// Files, folders, patterns, pastes, standard input.
+    Named(Vec<InputSpec>),
+    /// A saved incident, by id.
+    Saved(String),
+}
 
 /// Something that happened.
 #[derive(Debug)]
@@ -87,6 +97,20 @@ pub enum Msg {
         /// Whether that was all.
         done: bool,
     },
+    /// What the engine wants done after a [`Cmd::Apply`].
+    Effects {
+        /// Of which incident.
+        generation: u64,
+        /// The effects.
+        effects: Vec<Effect>,
+    },
+    /// The incident is on disk.
+    Kept {
+        /// Which one in the UI.
+        generation: u64,
+        /// Its id in the store.
+        id: String,
+    },
     /// Something to tell on the bottom line.
     Told(String),
     /// A paste was saved.
@@ -118,15 +142,21 @@ pub enum Cmd {
     Redraw,
     /// Take the mouse, or leave it to the terminal.
     Mouse(bool),
-    /// Open inputs and read them.
-    Analyse {
-        /// For which incident.
+    /// Open an incident and read it.
+    Open {
+        /// Its number.
         generation: u64,
         /// What to open.
-        specs: Vec<InputSpec>,
-        /// Whether to go on as they grow.
+        opening: Opening,
+        /// Whether to go on as the inputs grow.
         follow: bool,
     },
+    /// Add inputs to the incident that is open.
+    Add(Vec<InputSpec>),
+    /// Read its inputs once more.
+    Again,
+    /// Tell the engine something; a [`Msg::Analysed`] and a [`Msg::Effects`] come back.
+    Apply(Box<session::Input>),
     /// Stop the work of the incident.
     Stop,
     /// Count the lines of an input.

@@ -6,7 +6,7 @@ mod effects;
 mod events;
 mod settings;
 
-use std::io;
+use std::io::{self, Write};
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,8 @@ use settings::Settings;
 pub struct TuiOptions {
     /// What to open; empty for an incident that waits for a paste.
     pub inputs: Vec<InputSpec>,
+    /// A saved incident to take up instead, by id.
+    pub resume: Option<String>,
     /// Go on reading as the inputs grow.
     pub follow: bool,
     /// `dark`, `light` or `mono`; none to see from the environment.
@@ -71,12 +73,15 @@ pub fn run(options: TuiOptions) -> Result<u8> {
     }
     let ended = std::panic::catch_unwind(AssertUnwindSafe(|| {
         let mut ui = Ui::new(&mut screen, &keyboard, &mut model, &settings);
-        ui.open(options.inputs, options.follow);
+        ui.open(options);
         ui.run()
     }));
     drop(screen);
     match ended {
-        Ok(Ok(None)) => Ok(0),
+        Ok(Ok(None)) => {
+            tell_kept(&model);
+            Ok(0)
+        }
         Ok(Ok(Some(signal))) => {
             keep(&model, &settings);
             terminal::end_by(signal);
@@ -91,11 +96,22 @@ pub fn run(options: TuiOptions) -> Result<u8> {
             let error = Error::new(ErrorKind::Output, "the UI failed, which is a fault of warpfault");
             Err(match kept {
                 Some(path) => error.hint(format!("what you pasted is in {}", path.display())),
-                None => {
-                    error.hint("your inputs are as they were; warpfault analyze reads them without the UI")
-                }
+                None => match model.incident.as_ref().and_then(|incident| incident.kept.as_ref()) {
+                    Some(id) => error.hint(format!("the incident is saved: warpfault resume {id}")),
+                    None => error
+                        .hint("your inputs are as they were; warpfault analyze reads them without the UI"),
+                },
             })
         }
+    }
+}
+
+/// How to go on with the incident another time.
+fn tell_kept(model: &Model) {
+    if let Some(id) = model.incident.as_ref().and_then(|incident| incident.kept.as_ref()) {
+        // The UI is over; where nobody can read this, nothing is lost.
+        let _ =
+            writeln!(anstream::stderr(), "The incident is saved. To go on with it: warpfault resume {id}");
     }
 }
 
@@ -129,13 +145,16 @@ impl<'a> Ui<'a> {
         Self { screen, keyboard, model, settings, begun: Instant::now(), work, answers, ended: false }
     }
 
-    fn open(&mut self, inputs: Vec<InputSpec>, follow: bool) {
-        if inputs.is_empty() {
-            effects::find_picks(&self.work);
-            return;
-        }
+    fn open(&mut self, options: TuiOptions) {
         self.model.now = self.begun.elapsed();
-        let commands = update::open(self.model, inputs, follow);
+        let commands = match options.resume {
+            Some(id) => update::resume(self.model, id),
+            None if options.inputs.is_empty() => {
+                effects::find_picks(&self.work, self.settings);
+                return;
+            }
+            None => update::open(self.model, options.inputs, options.follow),
+        };
         for command in commands {
             // Opening asks for nothing that can fail here.
             let _ = effects::carry_out(self, command);

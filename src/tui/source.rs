@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::case::{Case, Fact, Provenance};
+use crate::playbook::Walk;
 use crate::report::Report;
 use crate::report::model::EvidenceKind;
 use crate::session::Session;
@@ -79,6 +80,8 @@ pub struct Analysis {
     pub report: Arc<Report>,
     /// Marks of each input, in the order of their lines.
     pub marks: Arc<Vec<Vec<Mark>>>,
+    /// The walk through the playbook.
+    pub walk: Arc<Walk>,
     /// The report as Markdown, for the clipboard.
     pub markdown: Arc<String>,
 }
@@ -94,7 +97,8 @@ pub fn analysis(session: &Session) -> Analysis {
     let markdown = crate::report::markdown::render(&report);
     let failures = failures(&report);
     let marks = marks(session.case(), session.inputs(), &claims::deciding(&report), &failures);
-    Analysis { report: Arc::new(report), marks: Arc::new(marks), markdown: Arc::new(markdown) }
+    let walk = Arc::new(session.walk().clone());
+    Analysis { report: Arc::new(report), marks: Arc::new(marks), walk, markdown: Arc::new(markdown) }
 }
 
 /// Ids of the evidence of every failure.

@@ -8,11 +8,12 @@ mod jump;
 mod logs;
 mod mouse;
 mod open;
+mod playbook;
 mod prompt;
 mod scroll;
 mod start;
 
-pub use open::open;
+pub use open::{open, resume};
 
 use std::time::Duration;
 
@@ -53,6 +54,14 @@ pub fn update(model: &mut Model, msg: Msg, now: Duration) -> Vec<Cmd> {
         }
         Msg::Filtered { id, lines, done } => {
             logs::filtered(model, id, &lines, done);
+            Vec::new()
+        }
+        Msg::Kept { generation, id } => {
+            open::kept(model, generation, id);
+            Vec::new()
+        }
+        Msg::Effects { generation, effects } => {
+            playbook::effects(model, generation, effects);
             Vec::new()
         }
         Msg::Told(text) => {

@@ -3,29 +3,29 @@
 //! In: jobs. Out: messages, in pieces. Newest wins: a job that nobody waits for any more stops at its next step. The engine
 //! itself can't be stopped inside one input; its answer is then dropped.
 
+mod engine;
+
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
-use crossbeam_channel::Sender;
+use crossbeam_channel::{Sender, unbounded};
 
-use crate::session::{Input, Session};
-use crate::source::{self, Bytes, Change, Follower, InputSpec, Limits};
+use crate::playbook::Library;
+use crate::source::Bytes;
+use crate::store::Store;
 
 use super::log::filter::FilterRun;
 use super::log::index::LineIndex;
 use super::log::search::{self, Pattern};
-use super::msg::Msg;
-use super::source as shown;
+use super::msg::{Msg, Opening};
+use engine::Engine;
+pub use engine::Job;
 
 /// Name of the threads; the panic hook leaves the screen alone for these.
 pub const THREAD: &str = "warpfault-work";
-
-/// How often a followed file is looked at.
-const POLL: Duration = Duration::from_millis(250);
 
 /// A wish that can be withdrawn.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +45,7 @@ impl Wanted {
 #[derive(Debug)]
 pub struct Work {
     sender: Sender<Msg>,
+    jobs: Option<Sender<Job>>,
     engine: Wanted,
     index: Wanted,
     search: Wanted,
@@ -56,6 +57,7 @@ impl Work {
     pub fn new(sender: Sender<Msg>) -> Self {
         Self {
             sender,
+            jobs: None,
             engine: Wanted::default(),
             index: Wanted::default(),
             search: Wanted::default(),
@@ -71,19 +73,35 @@ impl Work {
     /// Withdraws the wish for a report.
     pub fn stop(&mut self) {
         self.engine.withdraw();
+        self.jobs = None;
     }
 
-    /// Opens inputs and reads them.
-    pub fn analyse(&mut self, generation: u64, specs: Vec<InputSpec>, follow: bool) {
+    /// Opens an incident on a thread of its own.
+    pub fn open(&mut self, generation: u64, opening: Opening, follow: bool, store: Option<Store>) {
         let wanted = renew(&mut self.engine);
-        let sender = self.sender.clone();
-        let failed = self.sender.clone();
+        let (jobs, inbox) = unbounded();
+        self.jobs = Some(jobs);
+        let (sender, failed) = (self.sender.clone(), self.sender.clone());
         spawn(
-            move || analyse(generation, &specs, follow, &wanted, &sender),
+            move || {
+                let (library, notes) = playbooks();
+                for note in notes {
+                    let _ = sender.send(Msg::Told(crate::text::escape(&note).to_string()));
+                }
+                Engine { generation, opening, follow, store, library, sender, wanted }.serve(&inbox);
+            },
             move |why| {
                 let _ = failed.send(Msg::Failed { generation, why });
             },
         );
+    }
+
+    /// Hands a job to the incident that is open.
+    pub fn job(&self, job: Job) {
+        if let Some(jobs) = &self.jobs {
+            // A thread that ended has said why.
+            let _ = jobs.send(job);
+        }
     }
 
     /// Counts lines.
@@ -145,6 +163,14 @@ impl Work {
     }
 }
 
+/// The shipped playbooks and the user's own.
+fn playbooks() -> (Arc<Library>, Vec<String>) {
+    match crate::effect::library(&[]) {
+        Ok((library, notes)) => (Arc::new(library), notes),
+        Err(error) => (Library::shipped(), vec![error.to_string()]),
+    }
+}
+
 /// Withdraws the wish before and makes a new one.
 fn renew(wanted: &mut Wanted) -> Wanted {
     wanted.withdraw();
@@ -179,71 +205,6 @@ fn spawn(job: impl FnOnce() + Send + 'static, on_panic: impl FnOnce(String) + Se
     {
         run();
     }
-}
-
-fn analyse(generation: u64, specs: &[InputSpec], follow: bool, wanted: &Wanted, sender: &Sender<Msg>) {
-    // Before the first reading: what is written meanwhile is read once more instead of never.
-    let mut followers: Vec<Follower> = specs.iter().filter_map(follower).collect();
-    let begun = Instant::now();
-    if !once(generation, specs, wanted, sender) || !follow {
-        return;
-    }
-    // Reading takes longer as the file grows; it never takes more than a quarter of the time.
-    let mut took = begun.elapsed();
-    while !wanted.is_withdrawn() {
-        thread::sleep(POLL.max(took * 3));
-        let changed = followers.iter_mut().fold(false, |changed, follower| drain(follower) | changed);
-        if changed && !wanted.is_withdrawn() {
-            let begun = Instant::now();
-            once(generation, specs, wanted, sender);
-            took = begun.elapsed();
-        }
-    }
-}
-
-/// Loads and reads the inputs; false where nobody waits any more.
-fn once(generation: u64, specs: &[InputSpec], wanted: &Wanted, sender: &Sender<Msg>) -> bool {
-    let loaded = source::load(specs, Limits::default());
-    if wanted.is_withdrawn() {
-        return false;
-    }
-    let sources = loaded.inputs.iter().map(shown::Source::of).collect();
-    let nothing = loaded.inputs.is_empty();
-    let why: Vec<String> = loaded
-        .left_out
-        .iter()
-        .map(|left| format!("{} {}", left.path, crate::text::escape(&left.why)))
-        .collect();
-    if nothing {
-        let why = if why.is_empty() { "there is nothing to read".to_owned() } else { why.join("; ") };
-        return sender.send(Msg::Failed { generation, why }).is_ok();
-    }
-    if sender.send(Msg::Loaded { generation, sources }).is_err() {
-        return false;
-    }
-    let mut session = Session::new();
-    session.apply(Input::Loaded(loaded));
-    if wanted.is_withdrawn() {
-        return false;
-    }
-    let analysis = Box::new(shown::analysis(&session));
-    sender.send(Msg::Analysed { generation, sources: shown::sources(&session), analysis }).is_ok()
-}
-
-/// Standard input and pastes don't grow.
-fn follower(spec: &InputSpec) -> Option<Follower> {
-    let InputSpec::Path(path) = spec else { return None };
-    let len = path.metadata().ok().filter(std::fs::Metadata::is_file).map_or(0, |metadata| metadata.len());
-    Some(Follower::from_offset(path, len))
-}
-
-/// Whether anything changed since the last look.
-fn drain(follower: &mut Follower) -> bool {
-    let mut changed = false;
-    while let Ok(Change::Appended(_) | Change::Restarted(_)) = follower.poll() {
-        changed = true;
-    }
-    changed
 }
 
 /// Whole lines that complete the path at the end of `text`.
@@ -284,6 +245,7 @@ pub fn complete_path(text: &str, home: Option<&PathBuf>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn a_panic_is_a_message() {

@@ -33,11 +33,30 @@ fn a_pasted_crash_of_two_ranks_is_read_at_once() {
     tty.until("Rank 1 failed first");
     let screen = tty.until("The NCCL watchdog is only the messenger").replace('\n', " ");
     assert!(screen.contains("nccl_cases.py:25"), "{screen}");
-    tty.send(b"q");
-    tty.until("This paste is not on disk");
+    tty.wait_until_kept();
     tty.send(b"q");
     assert_eq!(tty.exit(), 0);
     tty.assert_given_back();
+    tty.until("To go on with it: warpfault resume ");
+}
+
+#[test]
+fn an_incident_is_taken_up_again() {
+    let mut tty = Tty::open(80, 24, &[]);
+    tty.until("Paste a crash log here");
+    tty.send(&bracketed(&crash()));
+    tty.until("Rank 1 failed first");
+    tty.wait_until_kept();
+    tty.send(b"q");
+    assert_eq!(tty.exit(), 0);
+    let mut again = tty.again(&[]);
+    again.until("paste: Rank 1 failed first");
+    again.send(b"\x1b[B\r");
+    again.until("ILLEGAL ADDRESS");
+    again.send(b"5");
+    again.until("[rank1]: Traceback");
+    again.send(b"q");
+    assert_eq!(again.exit(), 0);
 }
 
 #[test]
@@ -54,8 +73,7 @@ fn a_paste_of_five_megabytes_is_read() {
     tty.until("Rank 1 failed first");
     tty.send(b"5");
     tty.until("▶");
-    tty.send(b"\x03");
-    tty.until("not on disk");
+    tty.wait_until_kept();
     tty.send(b"q");
     assert_eq!(tty.exit(), 0);
 }
@@ -176,8 +194,11 @@ fn a_signal_does_not_lose_a_paste() {
     tty.until("Rank 1 failed first");
     tty.signal(Signal::TERM);
     assert_eq!(tty.ended_by(), Some(Signal::TERM.as_raw()));
-    let kept = std::fs::read(tty.home().join("state/warpfault/pastes/paste-1.log")).unwrap();
-    assert_eq!(kept, crash());
+    let state = tty.home().join("state/warpfault");
+    let saved = std::fs::read(state.join("pastes/paste-1.log"));
+    let kept =
+        tty.incidents().first().map(|id| std::fs::read(state.join(format!("incidents/{id}/inputs/0.txt"))));
+    assert_eq!(saved.ok().or(kept.and_then(Result::ok)), Some(crash()));
 }
 
 #[test]

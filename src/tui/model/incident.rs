@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::report::Report;
-use crate::source::InputSpec;
 use crate::tui::log::LogState;
 use crate::tui::log::lines::Lines;
+use crate::tui::msg::Opening;
 use crate::tui::source::{Analysis, Mark, Source};
 
 /// A pane.
@@ -94,8 +94,10 @@ pub struct Place {
 pub struct Incident {
     /// Where it comes from.
     pub origin: Origin,
-    /// What was named.
-    pub specs: Vec<InputSpec>,
+    /// What it was opened from.
+    pub opening: Opening,
+    /// Its id in the store, once it is saved.
+    pub kept: Option<String>,
     /// Whether the inputs are followed.
     pub follow: bool,
     /// How far the work is.
@@ -120,10 +122,11 @@ pub struct Incident {
 
 impl Incident {
     /// An incident whose inputs are being opened.
-    pub fn new(origin: Origin, specs: Vec<InputSpec>, follow: bool, now: Duration) -> Self {
+    pub fn new(origin: Origin, opening: Opening, follow: bool, now: Duration) -> Self {
         Self {
             origin,
-            specs,
+            opening,
+            kept: None,
             follow,
             phase: Phase::Loading { since: now },
             sources: Vec::new(),
@@ -198,6 +201,6 @@ impl Incident {
 
     /// Whether leaving would lose something.
     pub fn is_unsaved(&self) -> bool {
-        matches!(self.origin, Origin::Pasted(_)) && !self.saved
+        matches!(self.origin, Origin::Pasted(_)) && !self.saved && self.kept.is_none()
     }
 }

@@ -2,16 +2,17 @@
 //!
 //! In: nothing; plain types. Out: [`Start`]: the line being typed, a paste that comes in as keys, and what can be picked.
 
-use std::path::PathBuf;
 use std::time::Duration;
+
+use crate::tui::msg::Opening;
 
 /// A recorded crash that can be tried, or an incident opened before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// What it shows.
     pub title: String,
-    /// Where it lies.
-    pub path: PathBuf,
+    /// What it is opened from.
+    pub opening: Opening,
 }
 
 /// State of the start screen.

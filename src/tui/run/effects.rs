@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::report::{Report, markdown, text};
+use crate::source::InputSpec;
+use crate::store::Store;
 use crate::tui::copy;
 use crate::tui::model::Sample;
-use crate::tui::msg::{Cmd, Msg};
-use crate::tui::work::{self, Work};
+use crate::tui::msg::{Cmd, Msg, Opening};
+use crate::tui::work::{self, Job, Work};
 
 use super::Ui;
 use super::settings::Settings;
@@ -31,7 +33,12 @@ pub fn carry_out(ui: &mut Ui<'_>, command: Cmd) -> io::Result<()> {
         }
         Cmd::Redraw => ui.screen.forget()?,
         Cmd::Mouse(on) => ui.screen.set_mouse(on)?,
-        Cmd::Analyse { generation, specs, follow } => ui.work.analyse(generation, specs, follow),
+        Cmd::Open { generation, opening, follow } => {
+            ui.work.open(generation, opening, follow, ui.settings.store());
+        }
+        Cmd::Add(specs) => ui.work.job(Job::Add(specs)),
+        Cmd::Again => ui.work.job(Job::Again),
+        Cmd::Apply(input) => ui.work.job(Job::Apply(input)),
         Cmd::Stop => ui.work.stop(),
         Cmd::Index { generation, source, bytes, index } => ui.work.index(generation, source, bytes, index),
         Cmd::Search { id, bytes, from, pattern } => ui.work.search(id, bytes, from, pattern),
@@ -142,16 +149,36 @@ fn editor_arguments(program: &str, path: &Path, line: Option<u64>) -> Vec<std::f
     }
 }
 
-/// Looks for recorded crashes to try.
-pub fn find_picks(work: &Work) {
+/// Most incidents that are offered.
+const RECENT: usize = 8;
+
+/// Looks for past incidents to go on with, and for recorded crashes to try.
+pub fn find_picks(work: &Work, settings: &Settings) {
     let sender = work.sender();
+    let store = settings.store();
     work.plain(move || {
+        let recent = store.as_ref().map(recent).unwrap_or_default();
         let samples = sample_folders().into_iter().find_map(|folder| {
             let samples = samples_in(&folder);
             (!samples.is_empty()).then_some(samples)
         });
-        let _ = sender.send(Msg::Picks { recent: Vec::new(), samples: samples.unwrap_or_default() });
+        let _ = sender.send(Msg::Picks { recent, samples: samples.unwrap_or_default() });
     });
+}
+
+/// The latest incidents.
+fn recent(store: &Store) -> Vec<Sample> {
+    let rows = store.list().unwrap_or_default();
+    rows.into_iter()
+        .take(RECENT)
+        .map(|row| {
+            let input = row.input.as_deref().unwrap_or("");
+            let name = input.rsplit('/').next().unwrap_or(input);
+            let day = row.updated.get(..16).unwrap_or(&row.updated).replace('T', " ");
+            let title = format!("{day}  {name}: {}", row.summary);
+            Sample { title: crate::text::escape(&title).to_string(), opening: Opening::Saved(row.id) }
+        })
+        .collect()
 }
 
 /// Where samples may lie: named by the environment, beside the program, in the folder one is in.
@@ -172,7 +199,7 @@ fn samples_in(folder: &Path) -> Vec<Sample> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut samples: Vec<Sample> = entries
         .filter_map(Result::ok)
-        .filter(|entry| entry.path().is_dir())
+        .filter(|entry| entry.path().join("README.md").is_file())
         .map(|entry| {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -180,10 +207,11 @@ fn samples_in(folder: &Path) -> Vec<Sample> {
             let line =
                 readme.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
             let title = line.map_or(name.clone(), |line| format!("{name}: {line}"));
-            Sample { title: crate::text::escape(&title).to_string(), path }
+            let opening = Opening::Named(vec![InputSpec::Path(path)]);
+            Sample { title: crate::text::escape(&title).to_string(), opening }
         })
         .collect();
-    samples.sort_by(|a, b| a.path.cmp(&b.path));
+    samples.sort_by(|a, b| a.title.cmp(&b.title));
     samples
 }
 
@@ -210,6 +238,6 @@ mod tests {
         std::fs::create_dir(folder.path().join("a-case")).unwrap();
         std::fs::write(folder.path().join("a-case/README.md"), "# A rank that died\n").unwrap();
         let titles: Vec<String> = samples_in(folder.path()).into_iter().map(|sample| sample.title).collect();
-        assert_eq!(titles, ["a-case: A rank that died", "b-case"]);
+        assert_eq!(titles, ["a-case: A rank that died"]);
     }
 }

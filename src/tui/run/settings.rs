@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use crate::store::Store;
 use crate::tui::keymap::Keymap;
 use crate::tui::run::TuiOptions;
 use crate::tui::theme::{Palette, Surroundings};
@@ -29,6 +30,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Where incidents are kept.
+    pub fn store(&self) -> Option<Store> {
+        self.state.clone().map(Store::at)
+    }
+
     /// Reads them.
     pub fn read(options: &TuiOptions) -> Self {
         let home = path("HOME");

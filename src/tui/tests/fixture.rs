@@ -307,5 +307,6 @@ pub fn analysis() -> Analysis {
         });
     }
     let markdown = crate::report::markdown::render(&report);
-    Analysis { report: Arc::new(report), marks: Arc::new(marks), markdown: Arc::new(markdown) }
+    let walk = Arc::new(crate::playbook::Walk::default());
+    Analysis { report: Arc::new(report), marks: Arc::new(marks), walk, markdown: Arc::new(markdown) }
 }

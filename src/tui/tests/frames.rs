@@ -1,9 +1,7 @@
 //! Every pane and state at 80×24, 100×30 and 160×50.
 
-use std::path::PathBuf;
-
 use crate::tui::model::Sample;
-use crate::tui::msg::Msg;
+use crate::tui::msg::{Msg, Opening};
 use crate::tui::theme::{ASCII, Palette};
 
 use super::harness::Ui;
@@ -30,7 +28,7 @@ fn after(keys: &'static str) -> impl Fn(u16, u16) -> Ui {
 fn start() {
     frames("start", |width, height| {
         let mut ui = Ui::new(width, height);
-        let sample = |name: &str| Sample { title: name.to_owned(), path: PathBuf::from(name) };
+        let sample = |name: &str| Sample { title: name.to_owned(), opening: Opening::Saved(name.to_owned()) };
         let samples =
             vec![sample("triton-int32-wrap: an index wraps"), sample("pair-missing-rank: a rank is late")];
         ui.send(Msg::Picks { recent: vec![sample("yesterday.log")], samples });

@@ -154,7 +154,7 @@ fn a_paste_is_an_incident() {
     ui.send(Msg::Paste("one\rtwo CUDA error\r".to_owned()));
     let incident = ui.model.incident.as_ref().unwrap();
     assert!(matches!(&incident.origin, Origin::Pasted(text) if text.as_str() == "one\ntwo CUDA error\n"));
-    assert!(matches!(ui.asked.last(), Some(Cmd::Analyse { .. })));
+    assert!(matches!(ui.asked.last(), Some(Cmd::Open { .. })));
 }
 
 #[test]

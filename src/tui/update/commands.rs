@@ -48,7 +48,7 @@ fn run_in_incident(model: &mut Model, command: Command) -> Vec<Cmd> {
                 incident.follow = !incident.follow;
                 incident.log.tail = incident.follow;
             }
-            open::again(model)
+            open::reopen(model)
         }
         Command::Search(pattern) => logs::search(model, &pattern),
         Command::Only { pattern, invert } => prompt::only(model, &pattern, invert),

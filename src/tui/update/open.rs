@@ -7,22 +7,27 @@ use std::sync::Arc;
 
 use crate::source::InputSpec;
 use crate::tui::model::{Incident, Model, Origin, Overlay, Pane, Phase};
-use crate::tui::msg::Cmd;
+use crate::tui::msg::{Cmd, Opening};
 use crate::tui::source::{Analysis, Source};
 
 use super::{jump, logs, prompt, scroll};
 
 /// Opens inputs as a new incident.
 pub fn open(model: &mut Model, specs: Vec<InputSpec>, follow: bool) -> Vec<Cmd> {
-    begin(model, Origin::Named, specs, follow)
+    begin(model, Origin::Named, Opening::Named(specs), follow)
 }
 
-fn begin(model: &mut Model, origin: Origin, specs: Vec<InputSpec>, follow: bool) -> Vec<Cmd> {
+/// Takes up a saved incident.
+pub fn resume(model: &mut Model, id: String) -> Vec<Cmd> {
+    begin(model, Origin::Named, Opening::Saved(id), false)
+}
+
+fn begin(model: &mut Model, origin: Origin, opening: Opening, follow: bool) -> Vec<Cmd> {
     model.generation += 1;
     model.overlay = None;
     model.start.pasting = None;
-    model.incident = Some(Incident::new(origin, specs.clone(), follow, model.now));
-    vec![Cmd::Stop, Cmd::Analyse { generation: model.generation, specs, follow }]
+    model.incident = Some(Incident::new(origin, opening.clone(), follow, model.now));
+    vec![Cmd::Stop, Cmd::Open { generation: model.generation, opening, follow }]
 }
 
 /// Takes a paste: into the line being typed, else as an incident.
@@ -57,7 +62,7 @@ pub fn path_checked(model: &mut Model, text: String, exists: bool) -> Vec<Cmd> {
 pub fn open_text(model: &mut Model, text: String) -> Vec<Cmd> {
     let text = Arc::new(with_line_feeds(text));
     let spec = text_spec("paste", &text);
-    begin(model, Origin::Pasted(text), vec![spec], false)
+    begin(model, Origin::Pasted(text), Opening::Named(vec![spec]), false)
 }
 
 fn text_spec(name: &str, text: &str) -> InputSpec {
@@ -73,32 +78,59 @@ fn with_line_feeds(text: String) -> String {
 fn add_text(model: &mut Model, text: String) -> Vec<Cmd> {
     let text = with_line_feeds(text);
     let Some(incident) = model.incident.as_mut() else { return Vec::new() };
-    let count = incident.specs.len() + 1;
+    let count = incident.sources.len() + 1;
     let all = match &incident.origin {
         Origin::Pasted(before) => format!("{before}\n{text}"),
         Origin::Named => text.clone(),
     };
     incident.origin = Origin::Pasted(Arc::new(all));
     incident.saved = false;
+    incident.kept = None;
     let spec = text_spec(&format!("paste {count}"), &text);
     add(model, spec)
 }
 
-/// Adds an input and reads all of them again.
+/// Adds an input to the incident.
 pub fn add(model: &mut Model, spec: InputSpec) -> Vec<Cmd> {
-    if let Some(incident) = model.incident.as_mut() {
-        incident.specs.push(spec);
+    let now = model.now;
+    let Some(incident) = model.incident.as_mut() else { return Vec::new() };
+    if let Opening::Named(specs) = &mut incident.opening {
+        specs.push(spec.clone());
     }
-    again(model)
+    if !matches!(incident.phase, Phase::Done { .. }) {
+        return reopen(model);
+    }
+    incident.phase = Phase::Reading { since: now };
+    vec![Cmd::Add(vec![spec])]
 }
 
 /// Reads the inputs once more.
 pub fn again(model: &mut Model) -> Vec<Cmd> {
+    let now = model.now;
+    let Some(incident) = model.incident.as_mut() else { return Vec::new() };
+    if !matches!(incident.phase, Phase::Done { .. }) {
+        return reopen(model);
+    }
+    incident.phase = Phase::Loading { since: now };
+    vec![Cmd::Again]
+}
+
+/// Opens the incident again from what it was opened from.
+pub fn reopen(model: &mut Model) -> Vec<Cmd> {
     model.generation += 1;
     let (generation, now) = (model.generation, model.now);
     let Some(incident) = model.incident.as_mut() else { return Vec::new() };
     incident.phase = Phase::Loading { since: now };
-    vec![Cmd::Stop, Cmd::Analyse { generation, specs: incident.specs.clone(), follow: incident.follow }]
+    vec![Cmd::Stop, Cmd::Open { generation, opening: incident.opening.clone(), follow: incident.follow }]
+}
+
+/// The incident is on disk: leaving loses nothing.
+pub fn kept(model: &mut Model, generation: u64, id: String) {
+    if generation == model.generation
+        && let Some(incident) = model.incident.as_mut()
+    {
+        incident.kept = Some(id);
+    }
 }
 
 /// Inputs are open: the log can be read.

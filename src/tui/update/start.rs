@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::tui::keymap::Action;
 use crate::tui::model::{Model, Overlay, Prompt, PromptKind};
-use crate::tui::msg::Cmd;
+use crate::tui::msg::{Cmd, Opening};
 
 use super::{action, open};
 
@@ -105,7 +105,10 @@ fn on_control(model: &mut Model, key: KeyEvent) -> Vec<Cmd> {
 fn enter(model: &mut Model) -> Vec<Cmd> {
     let picked = model.start.cursor.checked_sub(1).and_then(|index| model.start.picks().nth(index)).cloned();
     match picked {
-        Some(pick) => open::open(model, vec![crate::source::InputSpec::Path(pick.path)], false),
+        Some(pick) => match pick.opening {
+            Opening::Named(specs) => open::open(model, specs, false),
+            Opening::Saved(id) => open::resume(model, id),
+        },
         None => {
             let typed = model.start.typed.clone();
             open::open_typed(model, &typed)

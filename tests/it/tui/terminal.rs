@@ -22,7 +22,7 @@ pub struct Tty {
     screen: vt100::Parser,
     output: Receiver<Vec<u8>>,
     raw: Vec<u8>,
-    home: tempfile::TempDir,
+    home: Arc<tempfile::TempDir>,
     local_modes: LocalModes,
     status: Option<WaitStatus>,
 }
@@ -41,9 +41,23 @@ impl Tty {
         rows: u16,
         variables: &[(&str, &str)],
     ) -> Self {
+        Self::run_at(Arc::new(tempfile::tempdir().unwrap()), program, arguments, (columns, rows), variables)
+    }
+
+    /// Opens the UI once more, in the same home.
+    pub fn again(&self, arguments: &[&str]) -> Self {
+        Self::run_at(Arc::clone(&self.home), env!("CARGO_BIN_EXE_warpfault"), arguments, (80, 24), &[])
+    }
+
+    fn run_at(
+        home: Arc<tempfile::TempDir>,
+        program: &str,
+        arguments: &[&str],
+        (columns, rows): (u16, u16),
+        variables: &[(&str, &str)],
+    ) -> Self {
         let (pty, pts) = open().unwrap();
         pty.resize(Size::new(rows, columns)).unwrap();
-        let home = tempfile::tempdir().unwrap();
         let mut command = Command::new(program)
             .args(arguments)
             .env_remove("NO_COLOR")
@@ -75,6 +89,26 @@ impl Tty {
     /// The program's home folder.
     pub fn home(&self) -> &Path {
         self.home.path()
+    }
+
+    /// Ids of the incidents that were saved.
+    pub fn incidents(&self) -> Vec<String> {
+        let folder = self.home().join("state/warpfault/incidents");
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let paths = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|end| end == "json"));
+        paths.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
+    }
+
+    /// Waits until the incident is saved and the UI knows it.
+    pub fn wait_until_kept(&mut self) {
+        let begun = Instant::now();
+        while self.incidents().is_empty() {
+            assert!(begun.elapsed() < DEADLINE, "never saved");
+            self.take(Duration::from_millis(20));
+        }
+        self.settle();
     }
 
     /// Everything that was printed.
