@@ -25,4 +25,4 @@ pub use known::Known;
 pub use library::Library;
 pub use record::{Answer, Happened, Ran, Record, StepRef};
 pub use schema::{Playbook, Step, StepKind};
-pub use walk::{StepState, Walk};
+pub use walk::{StepState, Walk, WalkStep};

@@ -4,10 +4,12 @@
 
 mod incident;
 mod overlay;
+mod run;
 mod start;
 
 pub use incident::{Incident, Origin, Pane, Phase, Place};
-pub use overlay::{Overlay, Prompt, PromptKind};
+pub use overlay::{Choice, Overlay, Pick, PickFor, Prompt, PromptKind};
+pub use run::Run;
 pub use start::{Sample, Start};
 
 use std::time::Duration;

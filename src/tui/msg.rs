@@ -3,9 +3,11 @@
 //! In: nothing; plain types. Out: [`Msg`], which `update` takes, and [`Cmd`], which it gives back and `run` carries out.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
+use crate::playbook::StepRef;
 use crate::session::{self, Effect};
 use crate::source::{Bytes, InputSpec};
 
@@ -104,6 +106,36 @@ pub enum Msg {
         /// The effects.
         effects: Vec<Effect>,
     },
+    /// A step's command was started.
+    Started {
+        /// Of which incident.
+        generation: u64,
+        /// The step.
+        step: StepRef,
+        /// How long it may take.
+        deadline: Duration,
+    },
+    /// It printed something.
+    Printed {
+        /// Of which incident.
+        generation: u64,
+        /// As printed.
+        chunk: Vec<u8>,
+    },
+    /// It ended; a [`Msg::Analysed`] with what it showed came before.
+    Ended {
+        /// Of which incident.
+        generation: u64,
+        /// How, in a sentence.
+        said: String,
+    },
+    /// An earlier incident with the same crash.
+    Seen {
+        /// Of which incident.
+        generation: u64,
+        /// Which, and how it ended.
+        said: String,
+    },
     /// The incident is on disk.
     Kept {
         /// Which one in the UI.
@@ -157,6 +189,13 @@ pub enum Cmd {
     Again,
     /// Tell the engine something; a [`Msg::Analysed`] and a [`Msg::Effects`] come back.
     Apply(Box<session::Input>),
+    /// Take the log of a step's command that ran elsewhere.
+    Feed {
+        /// The step.
+        step: StepRef,
+        /// The log.
+        spec: InputSpec,
+    },
     /// Stop the work of the incident.
     Stop,
     /// Count the lines of an input.

@@ -74,7 +74,11 @@ pub fn run(options: TuiOptions) -> Result<u8> {
     let ended = std::panic::catch_unwind(AssertUnwindSafe(|| {
         let mut ui = Ui::new(&mut screen, &keyboard, &mut model, &settings);
         ui.open(options);
-        ui.run()
+        let ended = ui.run();
+        if ui.model.incident.as_ref().is_some_and(|incident| incident.run.is_some()) {
+            ui.work.close();
+        }
+        ended
     }));
     drop(screen);
     match ended {

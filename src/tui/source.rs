@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::case::{Case, Fact, Provenance};
 use crate::playbook::Walk;
+use crate::playbook::chain::Chain;
 use crate::report::Report;
 use crate::report::model::EvidenceKind;
 use crate::session::Session;
@@ -82,6 +83,8 @@ pub struct Analysis {
     pub marks: Arc<Vec<Vec<Mark>>>,
     /// The walk through the playbook.
     pub walk: Arc<Walk>,
+    /// The stack of each run.
+    pub chains: Arc<Vec<Chain>>,
     /// The report as Markdown, for the clipboard.
     pub markdown: Arc<String>,
 }
@@ -98,7 +101,13 @@ pub fn analysis(session: &Session) -> Analysis {
     let failures = failures(&report);
     let marks = marks(session.case(), session.inputs(), &claims::deciding(&report), &failures);
     let walk = Arc::new(session.walk().clone());
-    Analysis { report: Arc::new(report), marks: Arc::new(marks), walk, markdown: Arc::new(markdown) }
+    Analysis {
+        report: Arc::new(report),
+        marks: Arc::new(marks),
+        walk,
+        chains: Arc::new(session.chains()),
+        markdown: Arc::new(markdown),
+    }
 }
 
 /// Ids of the evidence of every failure.

@@ -7,4 +7,5 @@ mod fixture;
 mod frames;
 mod harness;
 mod keys;
+mod walk;
 mod ways_out;

@@ -3,6 +3,8 @@
 //! In: what the terminal can do. Out: a [`Style`] for each [`Role`], and the [`Glyphs`]. Nothing is told by colour alone:
 //! each role that matters also has a glyph or a word. It leaves reading the environment to `run`.
 
+use std::borrow::Cow;
+
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
@@ -120,6 +122,20 @@ impl Theme {
             Role::Match => style.fg(Color::Black).bg(colour),
             _ => style.fg(colour),
         }
+    }
+
+    /// Our own words, without signs that the terminal may not have. What a log printed is left as it is.
+    pub fn words<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if *self.glyphs != ASCII || text.is_ascii() {
+            return Cow::Borrowed(text);
+        }
+        let plain = |c: char| match c {
+            '×' => "x".to_owned(),
+            '→' => "->".to_owned(),
+            '…' => "...".to_owned(),
+            c => c.to_string(),
+        };
+        Cow::Owned(text.chars().map(plain).collect())
     }
 
     fn colour(&self, role: Role) -> Color {

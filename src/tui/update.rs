@@ -60,6 +60,22 @@ pub fn update(model: &mut Model, msg: Msg, now: Duration) -> Vec<Cmd> {
             open::kept(model, generation, id);
             Vec::new()
         }
+        Msg::Started { generation, step, deadline } => {
+            playbook::started(model, generation, step, deadline);
+            Vec::new()
+        }
+        Msg::Printed { generation, chunk } => {
+            playbook::printed(model, generation, &chunk);
+            Vec::new()
+        }
+        Msg::Ended { generation, said } => {
+            playbook::ended(model, generation, said);
+            Vec::new()
+        }
+        Msg::Seen { generation, said } => {
+            open::seen(model, generation, said);
+            Vec::new()
+        }
         Msg::Effects { generation, effects } => {
             playbook::effects(model, generation, effects);
             Vec::new()
@@ -98,10 +114,18 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Cmd> {
         Some(Overlay::Prompt(typed)) => return prompt::on_key(model, typed, key),
         Some(Overlay::Help(top)) => return on_help_key(model, top, key),
         Some(Overlay::Leave) => return on_leave_key(model, key),
+        Some(Overlay::Pick(pick)) => return playbook::on_pick_key(model, pick, key),
+        Some(Overlay::Confirm(proposal, top)) => {
+            return playbook::on_confirm_key(model, proposal, top, key);
+        }
         None => {}
     }
     let Some(incident) = &model.incident else { return start::on_key(model, key) };
-    let scope = if incident.pane == Pane::Log { Scope::Log } else { Scope::List };
+    let scope = match incident.pane {
+        Pane::Log => Scope::Log,
+        Pane::Playbook => Scope::Playbook,
+        _ => Scope::List,
+    };
     match model.keymap.find(key, scope) {
         Some(action) => action::act(model, action),
         None => {

@@ -14,17 +14,20 @@ mod number_line;
 mod pictures;
 pub mod playbook;
 mod prompt;
+mod question;
 mod rank_board;
 mod ranks;
 mod start;
 pub mod units;
 mod verdict;
+mod walk;
 mod wrap;
 
 pub use head::tab_at;
 pub use help::last_top as help_last_top;
 pub use list::{Item, hit};
 pub use log::gutter;
+pub use question::confirm_last_top;
 pub use start::picks_top;
 
 use ratatui::Frame;
@@ -52,7 +55,9 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
                 frame.set_cursor_position(position);
             }
         }
-        Some(Overlay::Leave) => prompt::draw_leave(model, area, buffer),
+        Some(Overlay::Leave) => question::draw_leave(model, area, buffer),
+        Some(Overlay::Pick(pick)) => question::draw_pick(model, pick, area, buffer),
+        Some(Overlay::Confirm(proposal, top)) => question::draw_confirm(model, proposal, *top, area, buffer),
         None => {
             if let Some(position) = start::cursor(model, area) {
                 frame.set_cursor_position(position);
@@ -126,7 +131,7 @@ pub fn rows(incident: &Incident, pane: Pane) -> usize {
         Pane::Verdict => super::claims::claims(report).len(),
         Pane::Evidence => report.evidence.len(),
         Pane::Ranks => report.ranks.len(),
-        Pane::Playbook => playbook::rows(report),
+        Pane::Playbook => incident.analysis.as_ref().map_or(0, playbook::rows),
         Pane::Log => 0,
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crossbeam_channel::{Sender, unbounded};
+use crossbeam_channel::{Receiver, Sender, bounded, never, unbounded};
 
 use crate::playbook::Library;
 use crate::source::Bytes;
@@ -26,6 +26,9 @@ pub use engine::Job;
 
 /// Name of the threads; the panic hook leaves the screen alone for these.
 pub const THREAD: &str = "warpfault-work";
+
+/// How long the end of a command is waited for.
+const CLOSE: std::time::Duration = std::time::Duration::from_secs(8);
 
 /// A wish that can be withdrawn.
 #[derive(Debug, Clone, Default)]
@@ -46,6 +49,8 @@ impl Wanted {
 pub struct Work {
     sender: Sender<Msg>,
     jobs: Option<Sender<Job>>,
+    /// Closed when the engine's thread has ended.
+    alive: Receiver<()>,
     engine: Wanted,
     index: Wanted,
     search: Wanted,
@@ -58,6 +63,7 @@ impl Work {
         Self {
             sender,
             jobs: None,
+            alive: never(),
             engine: Wanted::default(),
             index: Wanted::default(),
             search: Wanted::default(),
@@ -76,11 +82,20 @@ impl Work {
         self.jobs = None;
     }
 
+    /// Ends the command that runs, and waits until it is gone.
+    pub fn close(&mut self) {
+        self.stop();
+        // Nothing is ever sent: only the end of the thread is waited for.
+        let _ = self.alive.recv_timeout(CLOSE);
+    }
+
     /// Opens an incident on a thread of its own.
     pub fn open(&mut self, generation: u64, opening: Opening, follow: bool, store: Option<Store>) {
         let wanted = renew(&mut self.engine);
         let (jobs, inbox) = unbounded();
         self.jobs = Some(jobs);
+        let (living, alive) = bounded::<()>(0);
+        self.alive = alive;
         let (sender, failed) = (self.sender.clone(), self.sender.clone());
         spawn(
             move || {
@@ -89,6 +104,7 @@ impl Work {
                     let _ = sender.send(Msg::Told(crate::text::escape(&note).to_string()));
                 }
                 Engine { generation, opening, follow, store, library, sender, wanted }.serve(&inbox);
+                drop(living);
             },
             move |why| {
                 let _ = failed.send(Msg::Failed { generation, why });

@@ -305,6 +305,65 @@ fn without_a_terminal_it_prints_the_report() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("Rank 1 failed first"));
 }
 
+/// Opens the walk of a crash with a command of the test's own in place of the crashed one.
+fn run_in_walk(command: &str) -> Tty {
+    let mut tty = Tty::open(100, 30, &["samples/triton-int32-wrap/run.log"]);
+    tty.until("noticed");
+    tty.send(b"4");
+    tty.until("Rerun with launch blocking");
+    tty.send(b"c\x15");
+    tty.send(command.as_bytes());
+    tty.send(b"\r");
+    tty.until("Run this?");
+    tty.send(b"y");
+    tty
+}
+
+#[test]
+fn a_step_runs_after_a_yes_and_a_key_ends_it() {
+    let mut tty = run_in_walk("sh -c 'echo started-$((40 + 2)); sleep 600'");
+    tty.until("started-42");
+    tty.send(b"x");
+    tty.until("ended by you");
+    tty.send(b"q");
+    assert_eq!(tty.exit(), 0);
+    tty.assert_given_back();
+}
+
+#[test]
+fn a_rerun_moves_the_verdict() {
+    let log = std::fs::canonicalize("samples/torch-oom/run.log").unwrap();
+    let mut tty = run_in_walk(&format!("cat {}", log.display()));
+    tty.until("ended without an error");
+    tty.send(b"5]");
+    tty.until("OutOfMemoryError");
+    tty.send(b"q");
+    assert_eq!(tty.exit(), 0);
+}
+
+#[test]
+fn leaving_ends_the_command_with_its_children() {
+    let mut tty = run_in_walk("sh -c 'sleep 600 & echo \"child-$!-\"; wait'");
+    let child = |screen: &str| -> Option<i32> {
+        screen.split("child-").find_map(|rest| rest.split('-').next()?.parse().ok())
+    };
+    let screen = tty.until_screen(|screen| child(&screen.contents()).is_some());
+    let pid = child(&screen).unwrap();
+    tty.send(b"q");
+    tty.until("A command is running.");
+    tty.send(b"q");
+    assert_eq!(tty.exit(), 0);
+    let gone = || {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        status.is_empty() || status.contains(") Z ")
+    };
+    let begun = std::time::Instant::now();
+    while !gone() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "process {pid} is left behind");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 /// Law 10: by keys alone, on every sample.
 #[test]
 fn command_line_and_ui_reach_the_same_report() {

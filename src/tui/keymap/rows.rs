@@ -45,6 +45,14 @@ pub enum Action {
     ClearFilter,
     NextInput,
     PreviousInput,
+    Act,
+    Skip,
+    Reopen,
+    Change,
+    Outcome,
+    Feed,
+    OtherPlaybook,
+    EndRun,
     Mouse,
     Theme,
     Suspend,
@@ -56,8 +64,10 @@ pub enum Action {
 pub enum Scope {
     /// In every pane.
     Everywhere,
-    /// In verdict, evidence, ranks and next.
+    /// In verdict, evidence and ranks.
     List,
+    /// In the playbook.
+    Playbook,
     /// In the log.
     Log,
 }
@@ -87,7 +97,7 @@ const fn row(
     Row { action, name, keys, scope, help }
 }
 
-use Scope::{Everywhere, Log};
+use Scope::{Everywhere, Log, Playbook};
 
 /// The table.
 pub static ROWS: &[Row] = &[
@@ -99,14 +109,20 @@ pub static ROWS: &[Row] = &[
     row(Action::PageUp, "page-up", &["b", "pgup", "ctrl-b"], Everywhere, "a page up"),
     row(Action::Top, "top", &["g", "home"], Everywhere, "to the first line"),
     row(Action::Bottom, "bottom", &["G", "end"], Everywhere, "to the last line"),
-    row(Action::Open, "open", &["enter"], Everywhere, "the log line behind this; in the log: its evidence"),
+    row(
+        Action::Open,
+        "open",
+        &["enter"],
+        Everywhere,
+        "the log line behind this; in the log: its evidence; a step: do it",
+    ),
     row(Action::Back, "back", &["esc", "backspace", "ctrl-o"], Everywhere, "back: close, clear, return"),
     row(Action::NextPane, "next-pane", &["tab"], Everywhere, "next pane"),
     row(Action::PreviousPane, "previous-pane", &["shift-tab"], Everywhere, "previous pane"),
     row(Action::Pane1, "pane-1", &["1"], Everywhere, "verdict"),
     row(Action::Pane2, "pane-2", &["2"], Everywhere, "evidence"),
     row(Action::Pane3, "pane-3", &["3"], Everywhere, "ranks"),
-    row(Action::Pane4, "pane-4", &["4"], Everywhere, "next steps"),
+    row(Action::Pane4, "pane-4", &["4"], Everywhere, "playbook: the steps, one key each"),
     row(Action::Pane5, "pane-5", &["5"], Everywhere, "log"),
     row(Action::Zoom, "zoom", &["z"], Everywhere, "this pane alone, or all of them"),
     row(Action::NextFailure, "next-failure", &["e"], Everywhere, "log: next deciding line"),
@@ -124,6 +140,14 @@ pub static ROWS: &[Row] = &[
     row(Action::ClearFilter, "clear-filter", &["F"], Log, "all lines again"),
     row(Action::NextInput, "next-input", &["]"], Log, "next input"),
     row(Action::PreviousInput, "previous-input", &["["], Log, "previous input"),
+    row(Action::Act, "act", &["r"], Playbook, "do this step: run it (after a yes), answer it, mark it done"),
+    row(Action::Skip, "skip", &["s"], Playbook, "skip this step"),
+    row(Action::Reopen, "reopen", &["u"], Playbook, "undo: open this step again"),
+    row(Action::Change, "change", &["c"], Playbook, "change the command, then run it"),
+    row(Action::Outcome, "outcome", &["o"], Playbook, "say which outcome it had"),
+    row(Action::Feed, "feed", &["i"], Playbook, "take the log of a run made elsewhere"),
+    row(Action::OtherPlaybook, "playbook", &["p"], Playbook, "another playbook"),
+    row(Action::EndRun, "end-run", &["x"], Playbook, "end the running command and all that it started"),
     row(Action::Copy, "copy", &["y"], Everywhere, "copy the sentence, command or line in focus"),
     row(Action::CopyReport, "copy-report", &["Y"], Everywhere, "copy the whole report as Markdown"),
     row(Action::Edit, "edit", &["v"], Everywhere, "open the source or log line in $EDITOR"),

@@ -5,11 +5,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::playbook::Walk;
 use crate::report::Report;
 use crate::tui::log::LogState;
 use crate::tui::log::lines::Lines;
 use crate::tui::msg::Opening;
 use crate::tui::source::{Analysis, Mark, Source};
+
+use super::run::Run;
 
 /// A pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,7 +23,7 @@ pub enum Pane {
     Evidence,
     /// The ranks.
     Ranks,
-    /// Checks and next steps.
+    /// The walk through the playbook, checks and next steps.
     Playbook,
     /// The log.
     Log,
@@ -36,7 +39,7 @@ impl Pane {
             Self::Verdict => "Verdict",
             Self::Evidence => "Evidence",
             Self::Ranks => "Ranks",
-            Self::Playbook => "Next",
+            Self::Playbook => "Playbook",
             Self::Log => "Log",
         }
     }
@@ -118,6 +121,12 @@ pub struct Incident {
     pub log: LogState,
     /// Whether a paste was saved.
     pub saved: bool,
+    /// An earlier incident with the same crash, and how it ended.
+    pub seen: Option<String>,
+    /// The command that runs.
+    pub run: Option<Run>,
+    /// Whether the cursor goes with the walk: something was done in it, and the answer is on its way.
+    pub walk_moves: bool,
 }
 
 impl Incident {
@@ -137,12 +146,20 @@ impl Incident {
             rows: [0; 4],
             log: LogState { wrap: false, tail: follow, ..LogState::default() },
             saved: false,
+            seen: None,
+            run: None,
+            walk_moves: false,
         }
     }
 
     /// The report.
     pub fn report(&self) -> Option<&Report> {
         self.analysis.as_ref().map(|analysis| &*analysis.report)
+    }
+
+    /// The walk through the playbook.
+    pub fn walk(&self) -> Option<&Walk> {
+        self.analysis.as_ref().map(|analysis| &*analysis.walk)
     }
 
     /// Row under the cursor of the pane that takes the keys.
@@ -194,6 +211,7 @@ impl Incident {
     /// Whether something on the screen moves by itself.
     pub fn is_busy(&self) -> bool {
         self.is_working()
+            || self.run.is_some()
             || self.log.search.as_ref().is_some_and(|search| !search.done)
             || self.log.filtered.as_ref().is_some_and(|filtered| !filtered.done)
             || self.log.indexes.iter().any(|index| !index.is_done())

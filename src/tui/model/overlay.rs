@@ -1,6 +1,9 @@
-//! What lies on top of the panes: help, a line to type, a question.
+//! What lies on top of the panes: help, a line to type, a list to choose from, a question.
 //!
 //! In: nothing; plain types. Out: [`Overlay`]. The topmost takes the keys.
+
+use crate::playbook::StepRef;
+use crate::session::Proposal;
 
 /// Something on top of the panes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +14,45 @@ pub enum Overlay {
     Prompt(Prompt),
     /// Leave?
     Leave,
+    /// A list to choose from.
+    Pick(Pick),
+    /// Run this command? Scrolled down by so many rows.
+    Confirm(Box<Proposal>, usize),
+}
+
+/// What a choice is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PickFor {
+    /// The answer to a step's question.
+    Answer(StepRef),
+    /// The outcome of a step.
+    Outcome(StepRef),
+    /// The playbook to walk through.
+    Playbook,
+}
+
+/// Something to choose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// What is handed on.
+    pub id: String,
+    /// What is shown, escaped.
+    pub label: String,
+    /// What it would mean, escaped; empty where nothing is to be said.
+    pub meaning: String,
+}
+
+/// A list to choose from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pick {
+    /// What is asked, escaped.
+    pub title: String,
+    /// What for.
+    pub wanted: PickFor,
+    /// What there is.
+    pub choices: Vec<Choice>,
+    /// Position of the one under the cursor.
+    pub cursor: usize,
 }
 
 /// What a typed line is for.
@@ -22,6 +64,12 @@ pub enum PromptKind {
     Search,
     /// A filter.
     Filter,
+    /// The answer to a step's question.
+    Answer,
+    /// A step's command, edited before it runs.
+    Edit,
+    /// The path of a log that a step's command left elsewhere.
+    Feed,
 }
 
 /// A line being typed.
@@ -39,12 +87,29 @@ pub struct Prompt {
     pub chosen: Option<usize>,
     /// Position in the history, counted from its end.
     pub recalled: usize,
+    /// The step that it belongs to.
+    pub step: Option<StepRef>,
 }
 
 impl Prompt {
     /// An empty line.
     pub fn new(kind: PromptKind) -> Self {
-        Self { kind, text: String::new(), cursor: 0, completions: Vec::new(), chosen: None, recalled: 0 }
+        Self {
+            kind,
+            text: String::new(),
+            cursor: 0,
+            completions: Vec::new(),
+            chosen: None,
+            recalled: 0,
+            step: None,
+        }
+    }
+
+    /// A line for a step, with a text to begin from.
+    pub fn for_step(kind: PromptKind, step: StepRef, text: &str) -> Self {
+        let mut prompt = Self { step: Some(step), ..Self::new(kind) };
+        prompt.set(text);
+        prompt
     }
 
     /// Puts a text in, with the cursor behind it.

@@ -39,6 +39,7 @@ pub fn carry_out(ui: &mut Ui<'_>, command: Cmd) -> io::Result<()> {
         Cmd::Add(specs) => ui.work.job(Job::Add(specs)),
         Cmd::Again => ui.work.job(Job::Again),
         Cmd::Apply(input) => ui.work.job(Job::Apply(input)),
+        Cmd::Feed { step, spec } => ui.work.job(Job::Feed(step, spec)),
         Cmd::Stop => ui.work.stop(),
         Cmd::Index { generation, source, bytes, index } => ui.work.index(generation, source, bytes, index),
         Cmd::Search { id, bytes, from, pattern } => ui.work.search(id, bytes, from, pattern),

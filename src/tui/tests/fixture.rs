@@ -9,7 +9,8 @@ use crate::report::model::{
     From, Hypothesis, Input, Mitigation, Next, ObservedAt, Rank, RankState, Report, Restart, RestartAdvice,
     Role, SCHEMA, Tool, Verdict,
 };
-use crate::source::{Bytes, InputKind};
+use crate::session::{self, Session};
+use crate::source::{self, Bytes, InputKind, InputSpec, Limits};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 use crate::tui::log::lines::line_start;
@@ -280,6 +281,14 @@ pub fn report() -> Report {
     }
 }
 
+/// The engine over the first input: its walk is the fixture's.
+fn session() -> Session {
+    let mut session = Session::new();
+    let spec = InputSpec::Text { name: "logs/run.log".to_owned(), bytes: LOG.as_bytes().to_vec() };
+    session.apply(session::Input::Loaded(source::load(&[spec], Limits::default())));
+    session
+}
+
 /// The report with its marks.
 pub fn analysis() -> Analysis {
     let report = report();
@@ -307,6 +316,12 @@ pub fn analysis() -> Analysis {
         });
     }
     let markdown = crate::report::markdown::render(&report);
-    let walk = Arc::new(crate::playbook::Walk::default());
-    Analysis { report: Arc::new(report), marks: Arc::new(marks), walk, markdown: Arc::new(markdown) }
+    let session = session();
+    Analysis {
+        report: Arc::new(report),
+        marks: Arc::new(marks),
+        walk: Arc::new(session.walk().clone()),
+        chains: Arc::new(session.chains()),
+        markdown: Arc::new(markdown),
+    }
 }

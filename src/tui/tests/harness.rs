@@ -7,11 +7,13 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::layout::Rect;
 
-use crate::source::InputSpec;
+use crate::session::{Effect, Input, Session, WalkInput};
+use crate::source::{self, InputSpec, Limits};
 use crate::tui::keymap::{Chord, Keymap};
 use crate::tui::log::search;
 use crate::tui::model::Model;
 use crate::tui::msg::{Cmd, Msg};
+use crate::tui::source::{analysis, sources};
 use crate::tui::theme::{Palette, Theme, UNICODE};
 use crate::tui::{update, view};
 
@@ -23,6 +25,8 @@ pub struct Ui {
     pub model: Model,
     /// What it asked for, jobs left out.
     pub asked: Vec<Cmd>,
+    /// The engine, where keys of the walk reach one.
+    pub session: Option<Session>,
     now: Duration,
 }
 
@@ -31,7 +35,7 @@ impl Ui {
     pub fn new(width: u16, height: u16) -> Self {
         let theme = Theme { palette: Palette::Dark, wide_colours: true, glyphs: &UNICODE };
         let model = Model::new(Rect::new(0, 0, width, height), theme, Keymap::default());
-        Self { model, asked: Vec::new(), now: Duration::ZERO }
+        Self { model, asked: Vec::new(), session: None, now: Duration::ZERO }
     }
 
     /// The incident of the fixture, read.
@@ -42,6 +46,25 @@ impl Ui {
         let sources = vec![fixture::source(), fixture::kernel_log()];
         ui.send(Msg::Analysed { generation, sources, analysis: Box::new(fixture::analysis()) });
         ui
+    }
+
+    /// Inputs, read by the engine, which also carries the walk on.
+    pub fn engine(width: u16, height: u16, specs: Vec<InputSpec>) -> Self {
+        let mut ui = Self::loading(width, height);
+        ui.session = Some(Session::new());
+        ui.tell(Input::Loaded(source::load(&specs, Limits::default())));
+        ui
+    }
+
+    /// Tells the engine something and shows what it makes of it; its effects come back.
+    pub fn tell(&mut self, input: Input) -> Vec<Effect> {
+        let session = self.session.as_mut().unwrap();
+        let effects = session.apply(input);
+        let (sources, analysis) = (sources(session), Box::new(analysis(session)));
+        let generation = self.model.generation;
+        self.send(Msg::Analysed { generation, sources, analysis });
+        self.send(Msg::Effects { generation, effects: effects.clone() });
+        effects
     }
 
     /// The incident of the fixture, its inputs being opened.
@@ -84,6 +107,21 @@ impl Ui {
                 Cmd::Filter { id, bytes, mut run } => {
                     let (lines, to) = run.step(&bytes, 0);
                     self.send(Msg::Filtered { id, lines, done: to >= bytes.len() });
+                }
+                Cmd::Apply(input) if self.session.is_some() => {
+                    let effects = self.tell(*input);
+                    let generation = self.model.generation;
+                    for effect in effects {
+                        if let Effect::Run(approved) = effect {
+                            let step = approved.proposal().step.clone();
+                            let deadline = Duration::from_secs(approved.proposal().deadline_s);
+                            self.send(Msg::Started { generation, step, deadline });
+                        }
+                    }
+                }
+                Cmd::Feed { step, spec } if self.session.is_some() => {
+                    let output = source::load(&[spec], Limits::default());
+                    self.tell(Input::Walk(WalkInput::Feed { step, output }));
                 }
                 other => self.asked.push(other),
             }

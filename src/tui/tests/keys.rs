@@ -13,6 +13,7 @@ fn busy(scope: Scope) -> Ui {
     let mut ui = Ui::read(160, 50);
     match scope {
         Scope::Everywhere | Scope::List => ui.press("/ 'rank' enter 1 j j j"),
+        Scope::Playbook => ui.press("4"),
         Scope::Log => ui.press("5 / 'rank' enter f 'a' enter j j j l l"),
     };
     ui
@@ -134,7 +135,10 @@ fn what_is_in_focus_is_copied() {
         })
         .collect();
     assert!(copied[0].0.starts_with("Rank 1 failed first"));
-    assert_eq!(copied[1], ("env CUDA_LAUNCH_BLOCKING=1 torchrun train.py --rows 234624", "the command"));
+    assert_eq!(
+        copied[1],
+        ("env CUDA_LAUNCH_BLOCKING=1 torchrun --nproc-per-node 2 train.py --rows 234624", "the command")
+    );
     assert_eq!(copied[2].1, "the line");
     assert_eq!(copied[3].1, "the report");
 }

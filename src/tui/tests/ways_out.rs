@@ -36,6 +36,12 @@ const STATES: &[&str] = &[
     "/ 'a(' enter",
     "f2",
     "T",
+    "4 s",
+    "4 j c",
+    "4 j o",
+    "4 j i",
+    "4 p",
+    "4 r",
 ];
 
 fn states(width: u16, height: u16) -> Vec<(String, Ui)> {
@@ -81,7 +87,10 @@ fn esc_then_q_leads_out_of_every_state() {
 #[test]
 fn q_leads_out_wherever_no_text_is_typed() {
     for (name, mut ui) in states(80, 24) {
-        if matches!(name.as_str(), ":" | "/" | "f" | ": tab" | ": tab tab" | "typing" | "pasting") {
+        if matches!(
+            name.as_str(),
+            "4 j c" | "4 j i" | ":" | "/" | "f" | ": tab" | ": tab tab" | "typing" | "pasting"
+        ) {
             ui.press("esc");
         }
         for _ in 0..3 {

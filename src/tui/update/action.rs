@@ -8,7 +8,7 @@ use crate::tui::model::{Incident, Model, Overlay, Pane, Prompt, PromptKind};
 use crate::tui::msg::Cmd;
 use crate::tui::view;
 
-use super::{commands, jump, logs, scroll};
+use super::{commands, jump, logs, playbook, scroll};
 
 /// Carries an action out.
 pub fn act(model: &mut Model, action: Action) -> Vec<Cmd> {
@@ -39,7 +39,16 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Cmd> {
         Action::Left => scroll::sideways(model, -8),
         Action::Right => scroll::sideways(model, 8),
         Action::LineStart => scroll::sideways(model, isize::MIN),
+        Action::Open if playbook::step_in_focus(model).is_some() => return playbook::act(model),
         Action::Open => jump::open(model),
+        Action::Act => return playbook::act(model),
+        Action::Skip => return playbook::skip(model),
+        Action::Reopen => return playbook::reopen(model),
+        Action::Change => playbook::change(model),
+        Action::Outcome => playbook::outcome(model),
+        Action::Feed => playbook::feed(model),
+        Action::OtherPlaybook => playbook::others(model),
+        Action::EndRun => return playbook::end_run(model),
         Action::NextFailure => jump::failure(model, true),
         Action::PreviousFailure => jump::failure(model, false),
         Action::NextMatch => logs::step_match(model, true),
@@ -82,7 +91,7 @@ fn quit(model: &mut Model) -> Vec<Cmd> {
 
 /// Leaves, or asks where that would lose something.
 pub fn leave(model: &mut Model) -> Vec<Cmd> {
-    if model.incident.as_ref().is_some_and(Incident::is_unsaved) {
+    if model.incident.as_ref().is_some_and(|incident| incident.is_unsaved() || incident.run.is_some()) {
         model.overlay = Some(Overlay::Leave);
         return Vec::new();
     }
@@ -114,6 +123,9 @@ fn back(model: &mut Model) -> Vec<Cmd> {
 }
 
 fn interrupt(model: &mut Model) -> Vec<Cmd> {
+    if model.incident.as_ref().is_some_and(|incident| incident.run.as_ref().is_some_and(|run| !run.ending)) {
+        return playbook::end_run(model);
+    }
     let working = model.incident.as_mut().is_some_and(|incident| {
         let working = incident.is_working();
         if working {

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::playbook::walk::{Act, shell_line};
 use crate::source::InputSpec;
 use crate::text::LogText;
 use crate::tui::claims;
@@ -125,6 +126,11 @@ pub fn copy(model: &mut Model) -> Vec<Cmd> {
             let line = incident.lines().text(incident.log.cursor);
             Some((LogText::from_bytes(line.get(..64 << 10).unwrap_or(line)).to_string(), "the line"))
         }
+        Pane::Playbook => incident
+            .analysis
+            .as_ref()
+            .and_then(|analysis| playbook::row(analysis, incident.row_of(Pane::Playbook)))
+            .map(copied_step),
         pane => incident.report().and_then(|report| copied_from(report, pane, incident.row_of(pane))),
     };
     match copied {
@@ -149,15 +155,31 @@ fn copied_from(report: &crate::report::Report, pane: Pane, row: usize) -> Option
             let rank = report.ranks.get(row)?;
             Some((format!("rank {}: {}", rank.rank, claims::kind_name(rank.state)), "the rank"))
         }
-        Pane::Playbook => Some(match playbook::row(report, row)? {
-            playbook::Row::Next(next) => match &next.command {
-                Some(command) => (claims::shell(command), "the command"),
-                None => (next.title.clone(), "the step"),
-            },
-            playbook::Row::Mitigation(mitigation) => (mitigation.summary.clone(), "the sentence"),
-            playbook::Row::Check(check) => (format!("{}: {}", check.title, check.reading), "the check"),
-        }),
-        Pane::Log => None,
+        Pane::Playbook | Pane::Log => None,
+    }
+}
+
+fn copied_step(row: playbook::Row<'_>) -> (String, &'static str) {
+    match row {
+        playbook::Row::Step(step) => match &step.act {
+            Act::Run(prepared) => {
+                // A control character can end a paste early: such a command is copied as it is shown.
+                let line = shell_line(&prepared.environment, &prepared.command)
+                    .filter(|line| !line.chars().any(char::is_control));
+                (line.unwrap_or_else(|| prepared.text.clone()), "the command")
+            }
+            Act::Apply { text, .. } => (text.clone(), "the sentence"),
+            _ => {
+                let parts = [Some(&step.title), step.shows.as_ref(), step.reading.as_ref()];
+                (parts.into_iter().flatten().cloned().collect::<Vec<_>>().join("\n"), "the step")
+            }
+        },
+        playbook::Row::Next(next) => match &next.command {
+            Some(command) => (claims::shell(command), "the command"),
+            None => (next.title.clone(), "the step"),
+        },
+        playbook::Row::Mitigation(mitigation) => (mitigation.summary.clone(), "the sentence"),
+        playbook::Row::Check(check) => (format!("{}: {}", check.title, check.reading), "the check"),
     }
 }
 

@@ -52,7 +52,7 @@ pub fn ids_in_focus(incident: &Incident, pane: Pane) -> Vec<String> {
             report.evidence.get(row).map(|evidence| vec![evidence.id.clone()]).unwrap_or_default()
         }
         Pane::Ranks => report.ranks.get(row).map(|rank| rank.evidence.clone()).unwrap_or_default(),
-        Pane::Playbook => match view::playbook::row(report, row) {
+        Pane::Playbook => match incident.analysis.as_ref().and_then(|all| view::playbook::row(all, row)) {
             Some(view::playbook::Row::Check(check)) => check.evidence.clone(),
             _ => Vec::new(),
         },

@@ -121,6 +121,7 @@ pub fn reopen(model: &mut Model) -> Vec<Cmd> {
     let (generation, now) = (model.generation, model.now);
     let Some(incident) = model.incident.as_mut() else { return Vec::new() };
     incident.phase = Phase::Loading { since: now };
+    incident.run = None;
     vec![Cmd::Stop, Cmd::Open { generation, opening: incident.opening.clone(), follow: incident.follow }]
 }
 
@@ -130,6 +131,15 @@ pub fn kept(model: &mut Model, generation: u64, id: String) {
         && let Some(incident) = model.incident.as_mut()
     {
         incident.kept = Some(id);
+    }
+}
+
+/// The same crash was seen before.
+pub fn seen(model: &mut Model, generation: u64, said: String) {
+    if generation == model.generation
+        && let Some(incident) = model.incident.as_mut()
+    {
+        incident.seen = Some(said);
     }
 }
 
@@ -161,6 +171,7 @@ pub fn analysed(model: &mut Model, generation: u64, sources: Vec<Source>, analys
         let last = crate::tui::view::rows(incident, pane).saturating_sub(1);
         incident.set_row(pane, incident.row_of(pane).min(last));
     }
+    super::playbook::analysed(incident, first);
     let commands = take_sources(model, sources);
     if first {
         to_first_failure(model);

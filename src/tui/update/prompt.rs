@@ -13,7 +13,7 @@ use crate::tui::log::search::Pattern;
 use crate::tui::model::{Model, Overlay, Prompt, PromptKind};
 use crate::tui::msg::Cmd;
 
-use super::{commands, logs};
+use super::{commands, logs, playbook};
 
 /// A key in the line. The overlay is open again afterwards unless the key ended it.
 pub fn on_key(model: &mut Model, mut prompt: Prompt, key: KeyEvent) -> Vec<Cmd> {
@@ -63,6 +63,10 @@ fn finish(model: &mut Model, prompt: Prompt) -> Vec<Cmd> {
     match prompt.kind {
         PromptKind::Search => logs::search(model, &prompt.text),
         PromptKind::Filter => filter(model, &prompt.text),
+        PromptKind::Answer | PromptKind::Edit | PromptKind::Feed => match prompt.step {
+            Some(step) => playbook::typed(model, prompt.kind, step, &prompt.text),
+            None => Vec::new(),
+        },
         PromptKind::Command => {
             if prompt.text.trim().is_empty() {
                 return Vec::new();
@@ -108,7 +112,12 @@ pub fn only(model: &mut Model, pattern: &str, invert: bool) -> Vec<Cmd> {
 }
 
 fn complete(model: &mut Model, mut prompt: Prompt, by: isize) -> Vec<Cmd> {
-    if prompt.kind != PromptKind::Command {
+    if prompt.kind == PromptKind::Feed && prompt.completions.is_empty() {
+        let text = prompt.text.clone();
+        model.overlay = Some(Overlay::Prompt(prompt));
+        return vec![Cmd::CompletePath { text }];
+    }
+    if !matches!(prompt.kind, PromptKind::Command | PromptKind::Feed) {
         model.overlay = Some(Overlay::Prompt(prompt));
         return Vec::new();
     }

@@ -43,9 +43,15 @@ fn hints(incident: &Incident) -> &'static [(Action, &'static str)] {
             (Action::Help, "help"),
             (Action::Quit, "quit"),
         ],
+        Pane::Playbook if incident.run.is_some() => {
+            &[(Action::EndRun, "end the command"), (Action::NextPane, "pane"), (Action::Help, "help")]
+        }
         Pane::Playbook => &[
-            (Action::Copy, "copy the command"),
-            (Action::Open, "evidence line"),
+            (Action::Open, "do it"),
+            (Action::Skip, "skip"),
+            (Action::Copy, "copy"),
+            (Action::Outcome, "outcome"),
+            (Action::Reopen, "undo"),
             (Action::NextPane, "pane"),
             (Action::Help, "help"),
             (Action::Quit, "quit"),

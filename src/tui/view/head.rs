@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::report::model::CheckStatus;
+use crate::playbook::StepState;
 use crate::text;
 use crate::tui::claims;
 use crate::tui::model::{Incident, Model, Pane, Phase};
@@ -137,10 +137,10 @@ fn label(incident: &Incident, pane: Pane) -> String {
     let count = incident.report().map_or(0, |report| match pane {
         Pane::Evidence => report.evidence.len(),
         Pane::Ranks => report.ranks.len(),
-        Pane::Playbook => {
-            report.next.len()
-                + report.checks.iter().filter(|check| check.status == CheckStatus::Unknown).count()
-        }
+        Pane::Playbook => incident.walk().map_or(0, |walk| {
+            let waits = [StepState::Open, StepState::Running, StepState::Ahead];
+            walk.steps.iter().filter(|step| waits.contains(&step.state)).count()
+        }),
         Pane::Verdict | Pane::Log => 0,
     });
     if count > 0 { format!("{number} {name} {count}") } else { format!("{number} {name}") }

@@ -45,10 +45,12 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
         ])
     };
     let mut lines = vec![title("Keys")];
-    for scope in [Scope::Everywhere, Scope::List, Scope::Log] {
+    for scope in [Scope::Everywhere, Scope::List, Scope::Playbook, Scope::Log] {
         let rows: Vec<_> = ROWS.iter().filter(|row| row.scope == scope).collect();
-        if scope == Scope::Log {
-            lines.extend([Line::default(), title("In the log")]);
+        match scope {
+            Scope::Playbook => lines.extend([Line::default(), title("In the playbook")]),
+            Scope::Log => lines.extend([Line::default(), title("In the log")]),
+            Scope::Everywhere | Scope::List => {}
         }
         lines.extend(rows.iter().map(|row| pair(model.keymap.keys(row.action), row.help)));
     }

@@ -43,14 +43,18 @@ fn offset(items: &[Item], height: usize, cursor: usize) -> usize {
         return 0;
     }
     let mut start = 0;
+    let mut lines = 0;
     for item in items {
         if item.row == Some(cursor) {
+            lines = item.lines.len();
             break;
         }
         start += item.lines.len();
     }
-    // The cursor stands in the middle, but for the ends, where there is nothing more to see.
-    start.saturating_sub(height / 3).min(total - height)
+    // The cursor stands a little below the middle, since what led there is read again; but for the ends, where there is
+    // nothing more to see. All of what it stands on is shown, as far as that fits.
+    let middle = start.saturating_sub(height * 3 / 5);
+    middle.max((start + lines).saturating_sub(height)).min(start).min(total - height)
 }
 
 /// Draws the visible items.

@@ -1,24 +1,30 @@
-//! What was checked, and what to do next.
+//! The walk through the playbook, what else to do next, and what was checked.
 //!
-//! In: the report's checks, next steps and mitigations. Out: items; rows are checks first, then steps. A playbook that is
-//! walked step by step takes this pane's place: it has to fill [`items`], [`rows`] and [`row`] only.
+//! In: the walk, and the report's next steps, mitigations and checks. Out: items; rows are the walk's steps first, then the
+//! others in this order. A step that the walk doesn't come to has no row.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::report::Report;
+use crate::playbook::StepState;
+use crate::playbook::walk::{End, Walk, WalkStep};
 use crate::report::model::{Check, Mitigation, Next};
 use crate::tui::claims;
+use crate::tui::keymap::Action;
 use crate::tui::model::{Incident, Model, Pane};
+use crate::tui::source::Analysis;
 use crate::tui::theme::Role;
 
 use super::checks;
 use super::list::Item;
+use super::walk;
 use super::wrap::wrap;
 
 /// What a row of the pane stands for.
 #[derive(Debug, Clone, Copy)]
 pub enum Row<'a> {
+    /// A step of the walk.
+    Step(&'a WalkStep),
     /// A check.
     Check(&'a Check),
     /// A next step.
@@ -27,34 +33,46 @@ pub enum Row<'a> {
     Mitigation(&'a Mitigation),
 }
 
+/// The steps of a walk that have a row.
+pub fn steps(walk: &Walk) -> impl Iterator<Item = &WalkStep> {
+    walk.steps.iter().filter(|step| step.state != StepState::Aside)
+}
+
 /// The row with this number: steps first, since they are what the pane is opened for.
-pub fn row(report: &Report, row: usize) -> Option<Row<'_>> {
-    let steps = report.next.iter().map(Row::Next);
+pub fn row(analysis: &Analysis, row: usize) -> Option<Row<'_>> {
+    let report = &analysis.report;
+    let steps = steps(&analysis.walk).map(Row::Step).chain(report.next.iter().map(Row::Next));
     let mitigations = report.mitigations.iter().map(Row::Mitigation);
     steps.chain(mitigations).chain(report.checks.iter().map(Row::Check)).nth(row)
 }
 
 /// Rows of the pane.
-pub fn rows(report: &Report) -> usize {
-    report.next.len() + report.mitigations.len() + report.checks.len()
+pub fn rows(analysis: &Analysis) -> usize {
+    let report = &analysis.report;
+    steps(&analysis.walk).count() + report.next.len() + report.mitigations.len() + report.checks.len()
 }
 
 /// The items of the pane.
 pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
-    let Some(report) = incident.report() else { return Vec::new() };
+    let Some(analysis) = &incident.analysis else { return Vec::new() };
     let width = usize::from(area.width).saturating_sub(3);
     let focus = (incident.pane == Pane::Playbook).then(|| incident.row_of(Pane::Playbook));
-    let mut items = Vec::new();
+    let mut items = head(model, &analysis.walk, width);
     let mut last = "";
-    for number in 0..rows(report) {
-        let Some(row) = row(report, number) else { break };
+    let mut steps_ended = false;
+    for number in 0..rows(analysis) {
+        let Some(row) = row(analysis, number) else { break };
+        if !matches!(row, Row::Step(_)) && !std::mem::replace(&mut steps_ended, true) {
+            items.extend(tail(model, &analysis.walk, width));
+        }
         let title = match row {
+            Row::Step(_) => "",
             Row::Next(_) => "To find out, cheapest first",
             Row::Mitigation(_) => "To get going",
             Row::Check(_) => "Checked",
         };
         if title != last {
-            if !last.is_empty() {
+            if !items.is_empty() {
                 items.push(Item::gap());
             }
             items.push(Item::plain(vec![Line::styled(title, model.theme.style(Role::Muted))]));
@@ -62,6 +80,7 @@ pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
         }
         let here = focus == Some(number);
         let lines = match row {
+            Row::Step(step) => walk::lines(model, incident, step, here, area),
             Row::Next(next) => next_lines(model, next, here, width),
             Row::Mitigation(mitigation) => mitigation_lines(model, mitigation, here, width),
             Row::Check(check) => checks::lines(model, check, here, width),
@@ -73,6 +92,54 @@ pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
         items.push(Item::plain(vec![Line::styled(text, model.theme.style(Role::Muted))]));
     }
     items
+}
+
+/// The playbook's name, and what it is about.
+fn head(model: &Model, walk: &Walk, width: usize) -> Vec<Item> {
+    if walk.playbook.is_none() {
+        return Vec::new();
+    }
+    let theme = &model.theme;
+    let mut title = vec![Span::styled(walk.title.clone(), theme.style(Role::Title))];
+    if !walk.others.is_empty() {
+        let key = model.keymap.key(Action::OtherPlaybook);
+        let text = format!("  {key}: {} more", walk.others.len());
+        title.push(Span::styled(text, theme.style(Role::Muted)));
+    }
+    let about = walk.about.iter().flat_map(|about| wrap(&theme.words(about), width));
+    let lines = std::iter::once(Line::from(title))
+        .chain(about.map(|line| Line::styled(line, theme.style(Role::Muted))))
+        .collect();
+    vec![Item::plain(lines)]
+}
+
+/// How the walk ended, and the steps that it doesn't come to.
+fn tail(model: &Model, walk: &Walk, width: usize) -> Vec<Item> {
+    let mut texts = Vec::new();
+    match &walk.end {
+        Some(End::Reached) => texts.push("The playbook ends here.".to_owned()),
+        Some(End::Repeats(at)) => {
+            let title = walk.step(at).map_or("a step that was taken", |step| step.title.as_str());
+            texts.push(format!("It leads back to: {title}."));
+        }
+        Some(End::Lost(to)) => {
+            texts.push(format!("It leads to {}, which is not there.", crate::text::escape(to)));
+        }
+        None => {}
+    }
+    let aside: Vec<&str> = walk
+        .steps
+        .iter()
+        .filter(|step| step.state == StepState::Aside)
+        .map(|step| step.title.as_str())
+        .collect();
+    if !aside.is_empty() {
+        texts.push(format!("Not on this way: {}.", aside.join("; ")));
+    }
+    let muted = model.theme.style(Role::Muted);
+    let lines: Vec<Line<'static>> =
+        texts.iter().flat_map(|text| wrap(text, width)).map(|line| Line::styled(line, muted)).collect();
+    if lines.is_empty() { Vec::new() } else { vec![Item::plain(lines)] }
 }
 
 fn next_lines(model: &Model, next: &Next, here: bool, width: usize) -> Vec<Line<'static>> {

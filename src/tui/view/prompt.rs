@@ -1,11 +1,11 @@
-//! The line being typed, what Tab offers, and the question before leaving.
+//! The line being typed, and what Tab offers.
 //!
 //! In: a prompt. Out: cells, and where the cursor stands.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Clear, Widget};
+use ratatui::widgets::{Clear, Widget};
 use unicode_width::UnicodeWidthStr;
 
 use crate::text::{escape, fit};
@@ -20,6 +20,9 @@ fn sign(kind: PromptKind) -> &'static str {
         PromptKind::Command => ":",
         PromptKind::Search => "/",
         PromptKind::Filter => "only lines with: ",
+        PromptKind::Answer => "answer: ",
+        PromptKind::Edit => "run: ",
+        PromptKind::Feed => "log of the run: ",
     }
 }
 
@@ -29,11 +32,8 @@ pub fn draw(model: &Model, prompt: &Prompt, area: Rect, buffer: &mut Buffer) {
     let line = Rect { y, height: 1.min(area.height), ..area };
     Clear.render(line, buffer);
     let sign = sign(prompt.kind);
-    Line::from(vec![
-        Span::styled(sign, model.theme.style(Role::Key)),
-        Span::raw(escape(&prompt.text).to_string()),
-    ])
-    .render(line, buffer);
+    Line::from(vec![Span::styled(sign, model.theme.style(Role::Key)), Span::raw(visible(prompt, area).0)])
+        .render(line, buffer);
     let from = prompt.chosen.unwrap_or(0).saturating_sub(CANDIDATES - 1);
     let shown: Vec<(usize, &String)> =
         prompt.completions.iter().enumerate().skip(from).take(CANDIDATES).collect();
@@ -48,31 +48,30 @@ pub fn draw(model: &Model, prompt: &Prompt, area: Rect, buffer: &mut Buffer) {
 
 /// Where the cursor stands.
 pub fn cursor(prompt: &Prompt, area: Rect) -> Option<Position> {
-    let before: String = prompt.text.chars().take(prompt.cursor).collect();
-    let column = sign(prompt.kind).width() + escape(&before).to_string().width();
-    let x = u16::try_from(column).ok()?.min(area.width.checked_sub(1)?);
-    Some(Position { x: area.x + x, y: area.bottom().checked_sub(1)? })
+    let x = u16::try_from(sign(prompt.kind).width() + visible(prompt, area).1).ok()?;
+    Some(Position { x: area.x + x.min(area.width.checked_sub(1)?), y: area.bottom().checked_sub(1)? })
 }
 
-/// Draws the question before leaving.
-pub fn draw_leave(model: &Model, area: Rect, buffer: &mut Buffer) {
-    let unsaved = model.incident.as_ref().is_some_and(crate::tui::model::Incident::is_unsaved);
-    let lines = if unsaved {
-        vec![" This paste is not on disk. ", " s  save it and leave    q  leave without it    Esc  stay "]
-    } else {
-        vec![" Leave warpfault? ", " q or Enter  leave    Esc  stay "]
-    };
-    let width = lines.iter().map(|line| line.len()).max().unwrap_or(0) + 2;
-    let width = u16::try_from(width).unwrap_or(u16::MAX).min(area.width);
-    let height = 4.min(area.height);
-    let place =
-        Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
-    Clear.render(place, buffer);
-    let block =
-        Block::bordered().border_set(model.theme.glyphs.border).border_style(model.theme.style(Role::Focus));
-    let inner = block.inner(place);
-    block.render(place, buffer);
-    for (line, y) in lines.into_iter().zip(inner.y..inner.bottom()) {
-        Line::raw(line).render(Rect { y, height: 1, ..inner }, buffer);
+/// The part of the line that is shown, and the cursor's column in it: a line longer than the screen slides under it.
+fn visible(prompt: &Prompt, area: Rect) -> (String, usize) {
+    let room = usize::from(area.width).saturating_sub(sign(prompt.kind).width() + 1);
+    let before: Vec<String> = prompt
+        .text
+        .chars()
+        .take(prompt.cursor)
+        .map(|c| escape(c.encode_utf8(&mut [0; 4])).to_string())
+        .collect();
+    let after: String = prompt.text.chars().skip(prompt.cursor).collect();
+    let mut used = 0;
+    let mut from = before.len();
+    while from > 0 {
+        let columns = before.get(from - 1).map_or(0, |text| text.width());
+        if used + columns > room {
+            break;
+        }
+        used += columns;
+        from -= 1;
     }
+    let shown = before.get(from..).unwrap_or_default().concat();
+    (shown + &escape(&after).to_string(), used)
 }

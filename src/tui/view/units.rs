@@ -41,6 +41,7 @@ pub fn duration(duration: Duration) -> String {
     match duration.as_millis() {
         ms @ 0..1000 => format!("{ms} ms"),
         ms @ 1000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        ms if ms / 1000 % 60 == 0 => format!("{} min", ms / 60_000),
         ms => format!("{} min {} s", ms / 60_000, ms / 1000 % 60),
     }
 }
@@ -58,5 +59,6 @@ mod tests {
         assert_eq!(bytes(u64::MAX), "15.9 EiB");
         assert_eq!(duration(Duration::from_millis(1250)), "1.2 s");
         assert_eq!(duration(Duration::from_secs(61)), "1 min 1 s");
+        assert_eq!(duration(Duration::from_secs(3600)), "60 min");
     }
 }

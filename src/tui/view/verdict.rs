@@ -32,6 +32,12 @@ pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
         let here = row == cursor && incident.pane == crate::tui::model::Pane::Verdict;
         items.push(item(model, report, claim, row, here, width));
         if claim.subject == Subject::Summary {
+            if let Some(seen) = &incident.seen {
+                let lines = wrap(seen, width).into_iter();
+                items.push(Item::plain(
+                    lines.map(|line| Line::styled(line, model.theme.style(Role::Warn))).collect(),
+                ));
+            }
             items.push(Item::gap());
         }
         if claim.subject == Subject::Cause {
