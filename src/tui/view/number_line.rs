@@ -111,7 +111,7 @@ fn legend(picture: &NumberLine, width: usize, theme: &Theme) -> Vec<Line<'static
     let reported = &picture.reported;
     let beyond = reported.index - picture.limit;
     let (verdict, role) = if beyond > 0 {
-        (format!("past by {} ({})", grouped(beyond), percent(beyond, picture.limit)), Role::Danger)
+        (format!("{} indices wrap ({})", grouped(beyond), percent(beyond, picture.limit)), Role::Danger)
     } else {
         (format!("fits, {} to spare", grouped(-beyond)), Role::Good)
     };
@@ -148,7 +148,8 @@ fn legend(picture: &NumberLine, width: usize, theme: &Theme) -> Vec<Line<'static
 
 /// `part` of `whole` in hundredths of a percent.
 fn percent(part: i128, whole: i128) -> String {
-    let hundredths = part.saturating_mul(10_000).checked_div(whole).unwrap_or(0);
+    // To the nearest, as the report does.
+    let hundredths = part.saturating_mul(20_000).checked_div(whole).unwrap_or(0).saturating_add(1) / 2;
     format!("{}.{:02} %", grouped(hundredths / 100), hundredths % 100)
 }
 
@@ -185,7 +186,7 @@ mod tests {
         ● safe     233016 × 9216  2,147,475,455
         ┃ limit    2³¹−1          2,147,483,647
         ▲ reported 234624 × 9216  2,162,294,783
-                   past by 14,811,136 (0.68 %)
+                   14,811,136 indices wrap (0.69 %)
         ");
     }
 
