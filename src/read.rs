@@ -36,6 +36,7 @@ pub mod prefilter;
 pub mod prefix;
 pub mod process_group;
 pub mod producers;
+pub mod progress;
 pub mod rocm;
 pub mod sanitizer;
 pub mod sanitizer_xml;
@@ -48,6 +49,7 @@ pub mod unknown;
 pub use input::{Artifact, InputReading, read_input};
 pub use lines::{Cx, Line, Stream, Taken};
 pub use prefilter::{Candidate, candidates, literals};
+pub use progress::Progress;
 
 use crate::read::event::{Event, InputId};
 use lines::segments;
@@ -72,9 +74,16 @@ pub const EVENT_LIMIT: usize = 200_000;
 /// Reads one text input.
 #[must_use]
 pub fn read_text(input: InputId, bytes: &[u8]) -> Reading {
+    read_text_watched(input, bytes, &Progress::default())
+}
+
+/// As [`read_text`], and counts the bytes as it goes through them.
+#[must_use]
+pub fn read_text_watched(input: InputId, bytes: &[u8], progress: &Progress) -> Reading {
     let mut scan = prefilter::scan(bytes);
     let mut reader = Reader::new(input, bytes);
     let mut batch = scan.next();
+    let mut counted = 0;
     // The next lines are searched for while these are parsed: parsing must go in order, searching need not.
     while let Some(candidates) = batch {
         let full = reader.is_full();
@@ -83,8 +92,11 @@ pub fn read_text(input: InputId, bytes: &[u8]) -> Reading {
             || candidates.iter().for_each(|candidate| reader.read(candidate)),
         );
         batch = next;
+        progress.add(scan.bytes_done() - counted);
+        counted = scan.bytes_done();
     }
     scan.skip_to_end();
+    progress.add(scan.bytes_done() - counted);
     reader.finish(scan.lines())
 }
 

@@ -58,6 +58,7 @@ pub struct Session {
     verdict: Verdict,
     report: Report,
     walking: Walking,
+    progress: read::Progress,
     /// Inputs whose token counts were read.
     token_scans: std::collections::BTreeSet<source::InputId>,
 }
@@ -90,6 +91,7 @@ impl Session {
             verdict,
             report,
             walking: Walking::new(library),
+            progress: read::Progress::default(),
             token_scans: std::collections::BTreeSet::new(),
         }
     }
@@ -143,6 +145,12 @@ impl Session {
         if self.case.evidence().len() > known {
             self.verdict = verdict::judge(&self.case);
         }
+    }
+
+    /// Counts the bytes of inputs as they are read; it can be watched from another thread.
+    #[must_use]
+    pub fn progress(&self) -> read::Progress {
+        self.progress.clone()
     }
 
     /// The walk through the playbook that serves the verdict best, or the one that was opened.
@@ -208,6 +216,7 @@ impl Session {
         }
         // Reading is independent per input; only the case is not. In batches, so that a job's thousands of dumps are not all
         // in memory at once.
+        let progress = self.progress.clone();
         let mut inputs = loaded.inputs.into_iter();
         loop {
             let batch: Vec<source::Input> = inputs.by_ref().take(INPUTS_AT_ONCE).collect();
@@ -216,7 +225,7 @@ impl Session {
             }
             let read: Vec<InputReading> = batch
                 .par_iter()
-                .map(|input| read::read_input(source::InputId(0), input.kind, &input.bytes))
+                .map(|input| read::read_input(source::InputId(0), input.kind, &input.bytes, &progress))
                 .collect();
             for (input, read) in batch.into_iter().zip(read) {
                 self.take_input(input, read);

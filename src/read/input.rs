@@ -7,7 +7,7 @@ use super::coredump::{self, DumpSummary};
 use super::event::{Data, Event, FlightDumpSummary, InputId, Origin, RasSummary, Span};
 use super::flight_recorder::{self, FlightDump};
 use super::nccl_ras::{self, RasAnswer};
-use super::{Reading, model_config, read_text, sanitizer_xml, shapes};
+use super::{Progress, Reading, model_config, read_text_watched, sanitizer_xml, shapes};
 use crate::source::InputKind;
 
 /// What a file that is no text holds.
@@ -32,9 +32,12 @@ pub struct InputReading {
     pub unread: bool,
 }
 
-/// Reads one input.
+/// Reads one input; `progress` counts its bytes.
 #[must_use]
-pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8]) -> InputReading {
+pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8], progress: &Progress) -> InputReading {
+    if !kind.is_line_text() {
+        progress.add(bytes.len() as u64);
+    }
     match kind {
         InputKind::CoreDump => dump(input, bytes),
         InputKind::FlightRecorder => flight(input, bytes),
@@ -42,7 +45,7 @@ pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8]) -> InputReading
         InputKind::NcclRas => ras(input, bytes),
         InputKind::ModelConfig => model(input, bytes),
         kind if kind.is_line_text() => {
-            InputReading { reading: text(input, bytes), ..InputReading::default() }
+            InputReading { reading: text(input, bytes, progress), ..InputReading::default() }
         }
         InputKind::Empty => InputReading::default(),
         _ => InputReading { unread: true, ..InputReading::default() },
@@ -50,8 +53,8 @@ pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8]) -> InputReading
 }
 
 /// Events of a text, then the shapes near its failures.
-fn text(input: InputId, bytes: &[u8]) -> Reading {
-    let mut reading = read_text(input, bytes);
+fn text(input: InputId, bytes: &[u8], progress: &Progress) -> Reading {
+    let mut reading = read_text_watched(input, bytes, progress);
     let focus: Vec<Span> = reading.events.iter().map(|event| event.span).collect();
     reading.events.extend(shapes::read_near(input, bytes, &focus));
     reading

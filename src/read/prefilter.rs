@@ -123,6 +123,12 @@ impl Scan<'_> {
         self.lines + u64::from(done.last().is_some_and(|&last| last != b'\n'))
     }
 
+    /// Bytes that were gone through.
+    #[must_use]
+    pub fn bytes_done(&self) -> u64 {
+        self.at as u64
+    }
+
     /// Goes to the end without looking for candidates.
     pub fn skip_to_end(&mut self) {
         let rest = self.bytes.get(self.at..).unwrap_or_default();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::playbook::StepRef;
+use crate::read::Progress;
 use crate::session::{self, Effect};
 use crate::source::{Bytes, InputSpec};
 
@@ -53,6 +54,8 @@ pub enum Msg {
         generation: u64,
         /// The inputs.
         sources: Vec<Source>,
+        /// Counts their bytes as they are read.
+        progress: Progress,
     },
     /// The engine has a report.
     Analysed {

@@ -39,7 +39,7 @@ pub fn update(model: &mut Model, msg: Msg, now: Duration) -> Vec<Cmd> {
             Vec::new()
         }
         Msg::Tick => start::tick(model),
-        Msg::Loaded { generation, sources } => open::loaded(model, generation, sources),
+        Msg::Loaded { generation, sources, progress } => open::loaded(model, generation, sources, &progress),
         Msg::Analysed { generation, sources, analysis } => {
             open::analysed(model, generation, sources, *analysis)
         }

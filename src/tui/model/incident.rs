@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::playbook::Walk;
+use crate::read::Progress;
 use crate::report::Report;
 use crate::tui::log::LogState;
 use crate::tui::log::lines::Lines;
@@ -105,6 +106,8 @@ pub struct Incident {
     pub follow: bool,
     /// How far the work is.
     pub phase: Phase,
+    /// Bytes that were read.
+    pub progress: Progress,
     /// Inputs, once they are open.
     pub sources: Vec<Source>,
     /// The report with its marks, once there is one.
@@ -138,6 +141,7 @@ impl Incident {
             kept: None,
             follow,
             phase: Phase::Loading { since: now },
+            progress: Progress::default(),
             sources: Vec::new(),
             analysis: None,
             pane: Pane::Verdict,

@@ -48,6 +48,22 @@ fn loading_and_reading() {
 }
 
 #[test]
+fn a_long_reading_says_how_far_it_is() {
+    let mut ui = Ui::loading(100, 30);
+    let mut source = super::fixture::source();
+    source.bytes = crate::source::Bytes::from(vec![b'x'; 128 << 20]);
+    let progress = crate::read::Progress::default();
+    progress.add(32 << 20);
+    let generation = ui.model.generation;
+    ui.send(Msg::Loaded { generation, sources: vec![source], progress: progress.clone() });
+    for _ in 0..48 {
+        ui.send(Msg::Tick);
+    }
+    let text = ui.text();
+    assert!(text.contains(", 25 % at 64.0 MiB/s, 2.0 s left"), "{text}");
+}
+
+#[test]
 fn failed_and_stopped() {
     frames("failed", |width, height| {
         let mut ui = Ui::loading(width, height);

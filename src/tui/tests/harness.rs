@@ -78,7 +78,11 @@ impl Ui {
     /// Its inputs are open.
     pub fn load(&mut self) {
         let generation = self.model.generation;
-        self.send(Msg::Loaded { generation, sources: vec![fixture::source(), fixture::kernel_log()] });
+        self.send(Msg::Loaded {
+            generation,
+            sources: vec![fixture::source(), fixture::kernel_log()],
+            progress: Default::default(),
+        });
     }
 
     /// Sends a message, 10 ms after the last one.

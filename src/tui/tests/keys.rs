@@ -221,7 +221,7 @@ fn a_followed_log_stays_at_its_end() {
     let mut bytes = source.bytes.to_vec();
     bytes.extend_from_slice(b"[rank0] the very last line\n");
     source.bytes = crate::source::Bytes::from(bytes);
-    ui.send(Msg::Loaded { generation, sources: vec![source] });
+    ui.send(Msg::Loaded { generation, sources: vec![source], progress: Default::default() });
     assert!(ui.text().contains("the very last line"), "{}", ui.text());
     assert!(ui.text().contains("76 [rank0] the very last line"), "{}", ui.text());
 }

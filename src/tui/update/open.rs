@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::read::Progress;
 use crate::source::InputSpec;
 use crate::tui::model::{Incident, Model, Origin, Overlay, Pane, Phase};
 use crate::tui::msg::{Cmd, Opening};
@@ -144,13 +145,14 @@ pub fn seen(model: &mut Model, generation: u64, said: String) {
 }
 
 /// Inputs are open: the log can be read.
-pub fn loaded(model: &mut Model, generation: u64, sources: Vec<Source>) -> Vec<Cmd> {
+pub fn loaded(model: &mut Model, generation: u64, sources: Vec<Source>, progress: &Progress) -> Vec<Cmd> {
     if generation != model.generation {
         return Vec::new();
     }
     let Some(incident) = model.incident.as_mut() else { return Vec::new() };
     if let Phase::Loading { since } = incident.phase {
         incident.phase = Phase::Reading { since };
+        incident.progress = progress.clone();
     }
     take_sources(model, sources)
 }

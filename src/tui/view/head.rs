@@ -2,18 +2,24 @@
 //!
 //! In: the model. Out: cells, and titles as text. It says what is open, what it is and how far the work is.
 
+use std::time::Duration;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::playbook::StepState;
+use crate::source::InputKind;
 use crate::text;
 use crate::tui::claims;
 use crate::tui::model::{Incident, Model, Pane, Phase};
 use crate::tui::theme::Role;
 
 use super::units;
+
+/// Bytes from which a reading takes long enough for a rate.
+const LONG: u64 = 64 << 20;
 
 /// Draws the line on top.
 pub fn draw(model: &Model, incident: &Incident, area: Rect, buffer: &mut Buffer) {
@@ -43,6 +49,8 @@ fn what(incident: &Incident) -> String {
         [] => "opening".to_owned(),
         [one] => format!("{}  {}", one.name, units::bytes(total)),
         [first, ..] => {
+            // A folder's first file may be a note; the log is what was meant.
+            let first = incident.sources.iter().find(|one| one.kind == InputKind::Log).unwrap_or(first);
             let count = incident.sources.len();
             format!("{} and {} more inputs  {}", first.name, count - 1, units::bytes(total))
         }
@@ -56,11 +64,17 @@ fn progress(model: &Model, incident: &Incident) -> Line<'static> {
         let turn = usize::try_from(model.now.as_millis() / 100).unwrap_or(0) % frames.len().max(1);
         frames.get(turn).copied().unwrap_or("")
     };
-    let elapsed = |since: std::time::Duration| units::duration(model.now.saturating_sub(since));
+    let elapsed = |since: Duration| units::duration(model.now.saturating_sub(since));
     let (text, role) = match &incident.phase {
         Phase::Loading { since } => (format!("{} opening {} ", spinner(), elapsed(*since)), Role::Warn),
         Phase::Reading { since } => (
-            format!("{} reading {} {} Ctrl-c stops ", spinner(), elapsed(*since), theme.glyphs.dot),
+            format!(
+                "{} reading {}{} {} Ctrl-c stops ",
+                spinner(),
+                elapsed(*since),
+                how_far(incident, model.now.saturating_sub(*since)),
+                theme.glyphs.dot
+            ),
             Role::Warn,
         ),
         Phase::Done { took } if incident.follow => {
@@ -71,6 +85,20 @@ fn progress(model: &Model, incident: &Incident) -> Line<'static> {
         Phase::Failed(_) => ("failed ".to_owned(), Role::Danger),
     };
     Line::from(Span::styled(text, theme.style(role)))
+}
+
+/// Share, rate and time that is left; nothing before they mean something.
+fn how_far(incident: &Incident, elapsed: Duration) -> String {
+    let total: u64 = incident.sources.iter().map(|source| source.bytes.len() as u64).sum();
+    let done = incident.progress.bytes().min(total);
+    let ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
+    if done == 0 || total < LONG || ms < 200 {
+        return String::new();
+    }
+    let percent = done.saturating_mul(100) / total;
+    let rate = done.saturating_mul(1000) / ms;
+    let left = Duration::from_secs((total - done).div_ceil(rate.max(1)));
+    format!(", {percent} % at {}/s, {} left", units::bytes(rate), units::duration(left))
 }
 
 fn verdict_words(model: &Model, incident: &Incident) -> Vec<Span<'static>> {

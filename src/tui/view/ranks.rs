@@ -7,12 +7,13 @@ use ratatui::text::{Line, Span};
 
 use crate::report::Report;
 use crate::report::model::{Rank, RankState};
-use crate::tui::claims;
+use crate::tui::claims::{self, Subject};
 use crate::tui::model::{Incident, Model, Pane};
 use crate::tui::theme::{Glyphs, Role};
 
 use super::list::Item;
 use super::rank_board;
+use super::wrap::wrap;
 
 /// Ranks from which a board of all of them stands on top.
 const BOARD_FROM: usize = 9;
@@ -53,6 +54,12 @@ pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
         );
         items.push(Item::plain(vec![Line::styled(text, muted)]));
     }
+    let width = usize::from(area.width).saturating_sub(3);
+    let waited = claims::claims(report).into_iter().find(|claim| claim.subject == Subject::Collective);
+    items.extend(waited.map(|claim| {
+        let lines = wrap(&claim.text, width).into_iter();
+        Item::plain(lines.map(|line| Line::styled(line, model.theme.style(Role::Warn))).collect())
+    }));
     items
 }
 

@@ -158,7 +158,8 @@ impl Engine {
             return None;
         }
         let sources = loaded.inputs.iter().map(shown::Source::of).collect();
-        self.send(Msg::Loaded { generation: self.generation, sources });
+        let progress = session.progress();
+        self.send(Msg::Loaded { generation: self.generation, sources, progress });
         session.apply(session::Input::Loaded(loaded));
         (!self.wanted.is_withdrawn()).then_some(session)
     }
