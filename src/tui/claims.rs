@@ -85,7 +85,8 @@ impl Claim {
 /// The claims of a report.
 pub fn claims(report: &Report) -> Vec<Claim> {
     let mut claims = vec![summary(report)];
-    claims.extend(report.verdict.observed_at.as_ref().map(noticed));
+    let runs_on = report.verdict.class.is_device_fault();
+    claims.extend(report.verdict.observed_at.as_ref().map(|at| noticed(at, runs_on)));
     claims.extend(happened(report));
     claims.extend(cause(report));
     claims.extend(collective(report));
@@ -126,7 +127,8 @@ fn summary(report: &Report) -> Claim {
     claim
 }
 
-fn noticed(at: &ObservedAt) -> Claim {
+/// `runs_on`: device code failed while the host went its way, so that the place tells little about the fault.
+fn noticed(at: &ObservedAt, runs_on: bool) -> Claim {
     let mut text = place(at.file.as_deref(), at.line);
     if let Some(function) = &at.function {
         text.push_str(&format!(" in {function}"));
@@ -136,7 +138,7 @@ fn noticed(at: &ObservedAt) -> Claim {
         (None, Some(call)) => text.push_str(&format!(", at {call}(…)")),
         (None, None) => {}
     }
-    text.push_str(match at.is_sync_point {
+    text.push_str(match at.is_sync_point.filter(|_| runs_on) {
         Some(true) => ": a sync point, where the error came out, not the fault",
         Some(false) => ": no sync point by itself",
         None => "",
@@ -155,7 +157,7 @@ fn happened(report: &Report) -> Option<Claim> {
             Claim::new(
                 Subject::Happened,
                 "happened",
-                "not in this input: in an earlier launch. The steps under Next would name it.",
+                "not in this input: in an earlier launch. The steps of the playbook would name it.",
             )
         });
     };

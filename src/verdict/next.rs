@@ -4,12 +4,13 @@
 //! itself (law 8); a command is words, never a shell line.
 
 use crate::case::Case;
-use crate::read::event::Data;
+use crate::read::event::{Data, SignalReporter};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 use crate::text::number::grouped;
 
 use super::Verdict;
+use super::failure::Certainty;
 
 /// A next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,10 +49,13 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
     match verdict.class {
         FailureClass::IllegalAddress | FailureClass::MisalignedAddress | FailureClass::LaunchFailure => {
             let mut steps = Vec::new();
-            if verdict.asynchronous != Some(false) {
-                steps.push(launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"])));
-            }
-            if verdict.places.fault.as_ref().is_none_or(|fault| fault.kernel.is_none()) {
+            if verdict.places.fault.as_ref().is_some_and(|fault| fault.kernel.is_some()) {
+                // The kernel is known already: what would only name it is left out.
+                steps.extend(compiled_kernel(case, verdict));
+            } else {
+                if verdict.asynchronous != Some(false) {
+                    steps.push(launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"])));
+                }
                 steps.push(sanitizer(&program, "memcheck"));
                 steps.push(core_dump(with(&[
                     "CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1",
@@ -75,6 +79,7 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             },
             sanitizer(&program, "memcheck"),
         ],
+        FailureClass::DeviceAssert if wraps(verdict) => compiled_kernel(case, verdict).into_iter().collect(),
         FailureClass::DeviceAssert => vec![
             launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"])),
             Next {
@@ -105,15 +110,15 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
                 why: "the rank that complains waits; the rank that is silent or behind is the suspect",
             },
         ],
-        FailureClass::Segfault | FailureClass::Abort => vec![
-            Next {
+        FailureClass::Segfault | FailureClass::Abort => {
+            let faulthandler = Next {
                 id: "faulthandler",
                 title: "Rerun with Python's faulthandler",
                 command: with(&["PYTHONFAULTHANDLER=1"]),
                 cost: "none",
                 why: "it prints the Python line of every thread at the crash",
-            },
-            Next {
+            };
+            let native_stack = Next {
                 id: "native-stack",
                 title: "Take the native stack in gdb",
                 command: Some(
@@ -125,8 +130,9 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
                 ),
                 cost: "needs gdb; slower start",
                 why: "it names the library and function that crashed",
-            },
-        ],
+            };
+            (!has_faulthandler(case)).then_some(faulthandler).into_iter().chain([native_stack]).collect()
+        }
         FailureClass::Hardware | FailureClass::Driver => vec![Next {
             id: "gpu-state",
             title: "Read the GPU's counters",
@@ -143,6 +149,36 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
         }],
         _ => Vec::new(),
     }
+}
+
+/// Whether the evidence shows that a 32-bit index wrapped.
+fn wraps(verdict: &Verdict) -> bool {
+    verdict.cause().is_some_and(|cause| {
+        cause.cause == Some(CauseKind::Int32Overflow) && cause.certainty >= Certainty::Supported
+    })
+}
+
+/// The kernel's compiled form says what wraps and up to which size it is safe. Only Triton keeps it beside the source.
+fn compiled_kernel(case: &Case, verdict: &Verdict) -> Option<Next> {
+    let file = verdict.places.fault.as_ref()?.file.as_deref()?;
+    let is_triton = file.ends_with(".py") && case.kernels().next().is_none();
+    is_triton.then_some(Next {
+        id: "compiled-kernel",
+        title: "Add the kernel's folder of the Triton cache (~/.triton/cache) to the inputs",
+        command: None,
+        cost: "none: no GPU is needed",
+        why: "the compiled kernel tells which products it really forms in 32 bits, and up to which size each is safe",
+    })
+}
+
+/// Whether Python's own crash handler spoke already.
+fn has_faulthandler(case: &Case) -> bool {
+    case.pick(|data| match data {
+        Data::Signal(signal) if signal.reporter == Some(SignalReporter::Faulthandler) => Some(()),
+        _ => None,
+    })
+    .next()
+    .is_some()
 }
 
 /// The user's own program: the last command of the log, else words that the engineer replaces.

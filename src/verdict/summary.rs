@@ -64,7 +64,8 @@ pub fn sentence(verdict: &Verdict) -> String {
         && let Some(at) = notice_phrase(notice)
     {
         let _ = write!(text, "; noticed at {at}");
-        if notice.is_sync_point == Some(true) && verdict.asynchronous != Some(false) {
+        let runs_on = verdict.class.is_device_fault() && verdict.asynchronous != Some(false);
+        if notice.is_sync_point == Some(true) && runs_on {
             text.push_str(", a sync point and not the fault");
         }
     }

@@ -371,7 +371,8 @@ impl Engine {
             self.store.as_ref().and_then(|store| store.seen_before(&signature.hash, but.as_deref()).ok());
         if let Some(last) = seen.as_ref().and_then(|seen| seen.first()) {
             let conclusion = last.cause_summary.as_ref().unwrap_or(&last.summary);
-            let said = format!("seen before, in incident {}: {conclusion}", last.id);
+            let said =
+                format!("like one seen before (same class and place), incident {}: {conclusion}", last.id);
             self.send(Msg::Seen {
                 generation: self.generation,
                 said: crate::text::escape(&said).to_string(),
