@@ -61,12 +61,6 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// The time, as incidents carry it: `2026-11-29T21:55:00Z`.
-fn now() -> String {
-    let now = jiff::Timestamp::now();
-    jiff::Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
-}
-
 /// Prints an error: what, why, and what to do next. Names in it came from outside and are escaped.
 fn complain(error: &Error) {
     let mut stderr = anstream::stderr();

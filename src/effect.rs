@@ -3,11 +3,13 @@
 //! In: an [`Approved`](crate::session::Approved) command, folders of playbooks. Out: live output, how the command ended
 //! and its log as an input; a library. It decides nothing and never uses a shell.
 
+mod clock;
 mod output;
 mod playbooks;
 mod run;
 mod tree;
 
+pub use clock::{now, stamp};
 pub use playbooks::{default_folder, library, read_file};
 pub use run::{RunEvent, RunHandle, run, spawn};
 

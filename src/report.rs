@@ -7,6 +7,7 @@ pub mod asked;
 pub mod build;
 mod fields;
 pub mod figure;
+pub mod history;
 pub mod html;
 pub mod kernel;
 pub mod kernel_text;

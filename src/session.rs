@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use crate::case::{Answer, Case, InputMeta, Provenance};
 use crate::playbook::chain::{self, Chain};
+use crate::playbook::record::Stamp;
 use crate::playbook::{Library, Record, StepKind, Walk};
 use crate::read::event::{Data, Event};
 use crate::read::{self, Artifact, InputReading};
@@ -124,6 +125,7 @@ impl Session {
             self.report = report::build(&self.case, &self.verdict);
         }
         self.rebuild_walk();
+        self.report.history = report::history::rows(&self.walking.record, &self.walking.library);
         effects.insert(0, Effect::Show);
         effects
     }
@@ -169,6 +171,11 @@ impl Session {
     #[must_use]
     pub fn library(&self) -> &Library {
         &self.walking.library
+    }
+
+    /// Says when and by whom what comes next is done: the engine asks no clock.
+    pub fn set_stamp(&mut self, stamp: Stamp) {
+        self.walking.stamp = stamp;
     }
 
     /// Says which kinds of step this build can't carry out.

@@ -143,9 +143,21 @@ pub enum Happened {
     Ran(Ran),
 }
 
+/// When something happened and who did it, as the front end knows them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Time, ISO 8601.
+    pub at: Option<String>,
+    /// User name.
+    pub by: Option<String>,
+}
+
 /// An entry of the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
+    /// When, and who; empty in incidents of a front end that doesn't know.
+    #[serde(default)]
+    pub stamp: Stamp,
     /// The step.
     pub step: StepRef,
     /// What happened.
@@ -164,7 +176,12 @@ pub struct Record {
 impl Record {
     /// Adds what happened.
     pub fn add(&mut self, step: StepRef, what: Happened) {
-        self.history.push(Entry { step, what });
+        self.add_stamped(step, what, Stamp::default());
+    }
+
+    /// Adds what happened, with its time and author.
+    pub fn add_stamped(&mut self, step: StepRef, what: Happened, stamp: Stamp) {
+        self.history.push(Entry { stamp, step, what });
     }
 
     /// The last thing that happened at a step; none where it was opened again.

@@ -45,6 +45,7 @@ pub fn build(case: &Case, verdict: &Verdict) -> Report {
             .iter()
             .map(|m| model::Mitigation { summary: show(&m.summary), scope: m.scope.to_owned() })
             .collect(),
+        history: Vec::new(),
         diagnostics: case
             .notes()
             .iter()

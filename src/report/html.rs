@@ -25,6 +25,7 @@ pub fn render(report: &Report) -> String {
     sections::checks(&mut page, report);
     sections::next(&mut page, report);
     sections::mitigations(&mut page, report);
+    sections::tried(&mut page, report);
     sections::evidence(&mut page, report);
     sections::environment(&mut page, report);
     sections::asked(&mut page, report);

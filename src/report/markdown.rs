@@ -7,7 +7,7 @@ use crate::text::command_line;
 
 use super::figure::NumberLine;
 use super::model::Report;
-use super::{asked, wording};
+use super::{asked, history, wording};
 use crate::text::number::grouped_signed;
 
 /// Pieces of evidence that are quoted.
@@ -30,6 +30,7 @@ pub fn render(report: &Report) -> String {
     checks(&mut out, report);
     next(&mut out, report);
     mitigations(&mut out, report);
+    tried(&mut out, report);
     asked_for(&mut out, report);
     inputs(&mut out, report);
     out.push_str(&format!("\n{}\n", wording::mark(report)));
@@ -187,6 +188,23 @@ fn mitigations(out: &mut String, report: &Report) {
     out.push_str("\n### Meanwhile and for good\n\n");
     for mitigation in &report.mitigations {
         out.push_str(&format!("- **{}**: {}\n", mitigation.scope, inline(&mitigation.summary)));
+    }
+}
+
+fn tried(out: &mut String, report: &Report) {
+    if report.history.is_empty() {
+        return;
+    }
+    out.push_str("\n### What was tried\n\n| when, who | step | what came of it |\n|---|---|---|\n");
+    for entry in &report.history {
+        let command = entry.command.as_ref().map(|words| code_span(&command_line(words)));
+        out.push_str(&format!(
+            "| {} | {} | {} {} |\n",
+            inline(&history::stamp(entry)),
+            inline(&entry.title),
+            inline(&entry.did),
+            command.unwrap_or_default().replace('|', "\\|")
+        ));
     }
 }
 

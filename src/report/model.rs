@@ -44,8 +44,33 @@ pub struct Report {
     pub next: Vec<Next>,
     /// Stop-gaps and fixes.
     pub mitigations: Vec<Mitigation>,
+    /// What was done in the walk through a playbook, the first thing first; empty where nothing was.
+    pub history: Vec<HistoryEntry>,
     /// What could not be used.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Something that was done in the walk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct HistoryEntry {
+    /// When, ISO 8601.
+    pub at: Option<String>,
+    /// Who: the user name on the machine.
+    pub by: Option<String>,
+    /// Playbook's id.
+    pub playbook: String,
+    /// Step's id.
+    pub step: String,
+    /// Step's title.
+    pub title: String,
+    /// What was done or came out, in words.
+    pub did: String,
+    /// The command that ran, word by word.
+    pub command: Option<Vec<String>>,
+    /// Its exit status.
+    pub exit_code: Option<i32>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: Option<u64>,
 }
 
 /// The tool that wrote a report.

@@ -35,6 +35,9 @@ fn learn(redactor: &mut Redactor, report: &mut Report) {
     for host in report.ranks.iter().filter_map(|rank| rank.host.as_deref()) {
         redactor.host(host);
     }
+    for by in report.history.iter().filter_map(|entry| entry.by.as_deref()) {
+        redactor.user(by);
+    }
     for evidence in &report.evidence {
         if let Some(host) = evidence.fields.get("host").and_then(Value::as_str) {
             redactor.host(host);

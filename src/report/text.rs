@@ -11,7 +11,7 @@ pub use paint::{Label, Paint};
 use crate::text::command_line;
 
 use super::model::Report;
-use super::wording;
+use super::{history as walked, wording};
 use wrap::wrapped;
 
 /// Columns of the text.
@@ -33,6 +33,7 @@ pub fn render(report: &Report, paint: Paint) -> String {
     checks(&mut out, report, paint);
     next(&mut out, report, paint);
     mitigations(&mut out, report, paint);
+    history(&mut out, report, paint);
     inputs(&mut out, report, paint);
     out.push_str(&format!("\n{}\n", wording::mark(report)));
     out
@@ -173,6 +174,22 @@ fn mitigations(out: &mut String, report: &Report, paint: Paint) {
     title(out, paint, "meanwhile and for good");
     for mitigation in &report.mitigations {
         out.push_str(&wrapped(&format!("{:<12} {}", mitigation.scope, mitigation.summary), WIDTH, "  "));
+    }
+}
+
+fn history(out: &mut String, report: &Report, paint: Paint) {
+    if report.history.is_empty() {
+        return;
+    }
+    title(out, paint, "what was tried");
+    for entry in &report.history {
+        let stamp = walked::stamp(entry);
+        let line =
+            format!("{stamp}{}{}: {}", if stamp.is_empty() { "" } else { "  " }, entry.title, entry.did);
+        out.push_str(&wrapped(&line, WIDTH, "  "));
+        if let Some(words) = &entry.command {
+            out.push_str(&format!("     {}\n", paint.label(Label::Command, &command_line(words))));
+        }
     }
 }
 

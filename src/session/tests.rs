@@ -343,3 +343,30 @@ fn a_sites_own_line_becomes_evidence() {
     let step = session.walk().step(&StepRef::new("acme", "which")).unwrap();
     assert_eq!(step.reading.as_deref(), Some("Kernel qkv."));
 }
+
+#[test]
+fn what_was_done_stands_in_every_report() {
+    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+    let stamp = Stamp { at: Some("2026-01-02T03:04:05Z".to_owned()), by: Some("ann".to_owned()) };
+    session.set_stamp(stamp);
+    session.apply(Input::Walk(WalkInput::Skip(at("launch-blocking"))));
+    let typed = "a shard".to_owned();
+    session.apply(Input::Walk(WalkInput::Answer { step: at("phase"), typed }));
+    let mut report = session.report().clone();
+    let did: Vec<&str> = report.history.iter().map(|entry| entry.did.as_str()).collect();
+    assert_eq!(did, ["skipped", "answered: a shard"]);
+    if let Some(entry) = report.history.last_mut() {
+        entry.did = "answered: <b>|`x`".to_owned();
+    }
+    let text = report::text::render(&report, report::text::Paint::Plain);
+    assert!(
+        text.contains("what was tried\n  2026-01-02T03:04:05Z, ann  Rerun with launch blocking: skipped"),
+        "{text}"
+    );
+    let markdown = report::markdown::render(&report);
+    assert!(markdown.contains("### What was tried") && !markdown.contains("<b>|`x`"), "{markdown}");
+    let html = report::html::render(&report);
+    assert!(html.contains("<h2>What was tried</h2>") && html.contains("&lt;b&gt;|`x`"));
+    let redacted = report::redact::redact(report);
+    assert_eq!(redacted.history[0].by.as_deref(), Some("USER-1"));
+}

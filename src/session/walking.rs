@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::playbook::facts;
-use crate::playbook::record::{Answer, Ended, Happened, Ran, Record, StepRef};
+use crate::playbook::record::{Answer, Ended, Happened, Ran, Record, Stamp, StepRef};
 use crate::playbook::schema::{Action, Step};
 use crate::playbook::walk::{Act, Prepared, Walk, Walker, command_text};
 use crate::playbook::{Known, Library, StepKind};
@@ -123,6 +123,8 @@ pub(super) struct Walking {
     pub record: Record,
     pub walk: Walk,
     pub unavailable: Vec<StepKind>,
+    /// When and who, for what is done next.
+    pub stamp: Stamp,
     proposal: Option<Proposal>,
 }
 
@@ -134,8 +136,13 @@ impl Walking {
             walk: Walk::default(),
             // Their rooms are not built yet.
             unavailable: vec![StepKind::Kernel, StepKind::Probe, StepKind::Repro],
+            stamp: Stamp::default(),
             proposal: None,
         }
+    }
+
+    fn add(&mut self, at: StepRef, what: Happened) {
+        self.record.add_stamped(at, what, self.stamp.clone());
     }
 
     fn step(&self, at: &StepRef) -> Result<&Step, String> {
@@ -191,7 +198,7 @@ impl Session {
             return Err("its command is running; end it first".to_owned());
         }
         self.settle();
-        self.walking.record.add(at, what);
+        self.walking.add(at, what);
         Ok(vec![Effect::Save])
     }
 
@@ -247,7 +254,7 @@ impl Session {
         self.walking.step(&at)?;
         ran.input = self.take_rerun(output);
         self.settle();
-        self.walking.record.add(at, Happened::Ran(ran));
+        self.walking.add(at, Happened::Ran(ran));
         Ok(vec![Effect::Save])
     }
 
@@ -274,7 +281,7 @@ impl Session {
             input: Some(input),
         };
         self.settle();
-        self.walking.record.add(at, Happened::Ran(ran));
+        self.walking.add(at, Happened::Ran(ran));
         Ok(vec![Effect::Save])
     }
 

@@ -110,7 +110,7 @@ fn begin(session: &Session) -> Option<Incident> {
         let conclusion = last.cause_summary.as_ref().unwrap_or(&last.summary);
         output::tell(&format!("seen before, in incident {}: {}", last.id, escape(conclusion)));
     }
-    match store.create(&super::super::now()) {
+    match store.create(&effect::now()) {
         Ok(incident) => {
             output::tell(&format!("saved as incident {}", incident.id()));
             Some(incident)
@@ -248,6 +248,7 @@ impl Walker {
     }
 
     fn apply(&mut self, input: WalkInput) -> Vec<Effect> {
+        self.session.set_stamp(crate::effect::stamp());
         self.session.apply(Input::Walk(input))
     }
 
@@ -265,7 +266,7 @@ impl Walker {
 
     fn save(&mut self) {
         if let Some(incident) = &mut self.incident
-            && let Err(error) = incident.save(&self.session, &super::super::now())
+            && let Err(error) = incident.save(&self.session, &effect::now())
         {
             output::tell(&escape(&error.to_string()).to_string());
         }

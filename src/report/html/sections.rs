@@ -5,7 +5,7 @@
 use super::super::Report;
 use super::super::asked::{self, Fact};
 use super::super::model::{Certainty, CheckStatus, Evidence, EvidenceKind, ObservedAt, RankState};
-use super::super::wording;
+use super::super::{history, wording};
 use super::page::Page;
 use crate::text::command_line;
 use crate::text::number::grouped;
@@ -173,6 +173,27 @@ pub fn mitigations(page: &mut Page, report: &Report) {
         page.tag("</dd>\n");
     }
     page.tag("</dl>\n</section>\n");
+}
+
+/// The history of the walk.
+pub fn tried(page: &mut Page, report: &Report) {
+    if report.history.is_empty() {
+        return;
+    }
+    page.tag("<section>\n<h2>What was tried</h2>\n<table class=\"stack\"><thead><tr><th>when, who</th><th>step</th><th>what came of it</th></tr></thead>\n<tbody>\n");
+    for entry in &report.history {
+        page.tag("<tr><td>")
+            .text(&history::stamp(entry))
+            .tag("</td><td>")
+            .text(&entry.title)
+            .tag("</td><td>")
+            .text(&entry.did);
+        if let Some(words) = &entry.command {
+            page.tag("<br><code>").text(&command_line(words)).tag("</code>");
+        }
+        page.tag("</td></tr>\n");
+    }
+    page.tag("</tbody></table>\n</section>\n");
 }
 
 /// What the rest refers to, with its lines; the remainder stands folded away.

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::super::Report;
 use super::super::model::{
-    Cause, Check, Code, Collective, Diagnostic, Evidence, Failure, FaultAt, From, Hypothesis, Input,
-    Mitigation, Next, ObservedAt, Rank, Restart, Verdict,
+    Cause, Check, Code, Collective, Diagnostic, Evidence, Failure, FaultAt, From, HistoryEntry, Hypothesis,
+    Input, Mitigation, Next, ObservedAt, Rank, Restart, Verdict,
 };
 
 /// The texts, in the order of the report.
@@ -26,6 +26,7 @@ pub(super) fn of(report: &mut Report) -> Vec<&mut String> {
         checks,
         next,
         mitigations,
+        history,
         diagnostics,
     } = report;
     let mut all = Vec::new();
@@ -69,6 +70,22 @@ pub(super) fn of(report: &mut Report) -> Vec<&mut String> {
     for Mitigation { summary, scope: _ } in mitigations {
         all.push(summary);
     }
+    for entry in history {
+        let HistoryEntry {
+            at: _,
+            by,
+            playbook: _,
+            step: _,
+            title,
+            did,
+            command,
+            exit_code: _,
+            duration_ms: _,
+        } = entry;
+        all.extend(by);
+        all.extend([title, did]);
+        all.extend(command.iter_mut().flatten());
+    }
     for Diagnostic { severity: _, message } in diagnostics {
         all.push(message);
     }
@@ -77,11 +94,9 @@ pub(super) fn of(report: &mut Report) -> Vec<&mut String> {
 
 /// The command lines, word by word: of the steps, and as the log printed them.
 pub(super) fn commands(report: &mut Report) -> Vec<Vec<&mut String>> {
-    let steps = report
-        .next
-        .iter_mut()
-        .filter_map(|step| step.command.as_mut())
-        .map(|words| words.iter_mut().collect());
+    let next = report.next.iter_mut().filter_map(|step| step.command.as_mut());
+    let done = report.history.iter_mut().filter_map(|entry| entry.command.as_mut());
+    let steps = next.chain(done).map(|words| words.iter_mut().collect());
     let printed = report.evidence.iter_mut().filter_map(|evidence| {
         let words = evidence.fields.get_mut("words")?.as_array_mut()?;
         Some(words.iter_mut().filter_map(text_of).collect())

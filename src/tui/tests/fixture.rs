@@ -274,6 +274,7 @@ pub fn report() -> Report {
             summary: "cap the rows per rank at 233016".to_owned(),
             scope: "stop-gap".to_owned(),
         }],
+        history: Vec::new(),
         diagnostics: vec![Diagnostic {
             severity: "warning".to_owned(),
             message: "logs/old.log.xz: is an xz archive; run xz -dc logs/old.log.xz | warpfault -".to_owned(),

@@ -202,6 +202,7 @@ impl Engine {
 
     fn apply(&self, open: &mut Open, input: session::Input) {
         let before = open.session.report().verdict.summary.clone();
+        open.session.set_stamp(crate::effect::stamp());
         let effects = open.session.apply(input);
         for effect in &effects {
             match effect {
@@ -272,6 +273,7 @@ impl Engine {
         open.run = None;
         let before = open.session.report().verdict.summary.clone();
         let said = how_it_ended(&ran);
+        open.session.set_stamp(crate::effect::stamp());
         open.session.apply(session::Input::Walk(WalkInput::Ended { step, ran, output }));
         self.publish(open);
         self.send(Msg::Ended { generation: self.generation, said });
@@ -354,7 +356,7 @@ impl Engine {
 
     fn save(&self, open: &mut Open) -> crate::error::Result<Option<String>> {
         let Some(store) = &self.store else { return Ok(None) };
-        let now = format!("{:.0}", jiff::Timestamp::now());
+        let now = effect::now();
         let kept = match &mut open.kept {
             Some(kept) => kept,
             none => none.insert(store.create(&now)?),
