@@ -73,7 +73,11 @@ impl Case {
     /// Adds an event as evidence of its own span.
     pub fn add_event(&mut self, event: Event) -> EvidenceId {
         self.matcher.add_event(&event);
-        self.push(Provenance::Span(event.span), Fact::Event(Box::new(event)))
+        let provenance = match event.data {
+            Data::Probe(_) => Provenance::Probe,
+            _ => Provenance::Span(event.span),
+        };
+        self.push(provenance, Fact::Event(Box::new(event)))
     }
 
     /// Takes a rank's dump into the comparison; the dump itself may be dropped.

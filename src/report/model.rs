@@ -345,6 +345,7 @@ pub enum EvidenceKind {
     FlightDump,
     Ras,
     CompiledKernel,
+    Probe,
     Derived,
 }
 

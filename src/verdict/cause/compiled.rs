@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::case::EvidenceId;
 use crate::kernel::{Assigned, Bindings, Finding, FindingKind, Kernel, Number, ask, assign};
-use crate::read::event::{Data, GraphMention};
+use crate::read::event::{CompiledKernel, Data, GraphMention};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 use crate::text::number::grouped;
@@ -23,26 +23,87 @@ const KERNEL_LIMIT: usize = 32;
 /// Numbers of the log that are tried as arguments.
 const NUMBER_LIMIT: usize = 6;
 
+/// A kernel that the evidence leads to and that wraps with the numbers of the incident.
+#[derive(Debug)]
+pub struct Suspect<'a> {
+    /// The evidence that stands for it.
+    pub evidence: EvidenceId,
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// What stands about its cache entry.
+    pub entry: &'a CompiledKernel,
+    /// How it stands to the numbers.
+    pub assigned: Assigned,
+}
+
 /// The rule.
 pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
+    suspects(view).first().and_then(|suspect| explain(view, suspect)).into_iter().collect()
+}
+
+/// The kernels that wrap, the likeliest first. A debug build checks its own arithmetic: it fails in another way.
+#[must_use]
+pub fn suspects<'a>(view: &View<'a>) -> Vec<Suspect<'a>> {
     if view.root.class != FailureClass::IllegalAddress || replays_a_graph(view) {
         return Vec::new();
     }
     let numbers = numbers(view);
-    if numbers.is_empty() {
-        return Vec::new();
-    }
-    let best = view
+    let mut found: Vec<Suspect<'a>> = view
         .case
         .kernels()
-        .filter(|(_, kernel)| is_suspect(view, kernel))
+        .filter(|(_, kernel)| leads_to(view, kernel))
         .take(KERNEL_LIMIT)
-        .filter_map(|(id, kernel)| {
-            let assigned = assign(kernel, &Bindings::default(), &numbers);
-            assigned.sometimes_wraps().then_some((id, kernel, assigned))
+        .filter_map(|(evidence, kernel)| {
+            let base = launch_arguments(view, kernel);
+            if numbers.is_empty() && base.values.is_empty() {
+                return None;
+            }
+            // What a tool read off the launch needs no guess.
+            let tried: &[Number] = if base.values.is_empty() { &numbers } else { &[] };
+            let assigned = assign(kernel, &base, tried);
+            let entry = entry_of(view, evidence)?;
+            assigned.sometimes_wraps().then_some(Suspect { evidence, kernel, entry, assigned })
         })
-        .max_by_key(|(_, _, assigned)| (assigned.always_wraps(), assigned.wrapping));
-    best.and_then(|(id, kernel, assigned)| explain(view, id, kernel, &assigned)).into_iter().collect()
+        .collect();
+    found.sort_by_key(|suspect| {
+        let assigned = &suspect.assigned;
+        std::cmp::Reverse((!suspect.entry.debug, assigned.always_wraps(), assigned.wrapping))
+    });
+    found
+}
+
+/// What stands about the cache entry of a kernel.
+#[must_use]
+pub fn entry_of<'a>(view: &View<'a>, evidence: EvidenceId) -> Option<&'a CompiledKernel> {
+    match &view.case.get(evidence)?.fact {
+        crate::case::Fact::Event(event) => match &event.data {
+            Data::CompiledKernel(entry) => Some(entry),
+            _ => None,
+        },
+        crate::case::Fact::Derived(_) => None,
+    }
+}
+
+/// The integers that a tool read off the faulting launch itself, where it was this kernel's.
+#[must_use]
+pub fn launch_arguments(view: &View<'_>, kernel: &Kernel) -> Bindings {
+    let mut bindings = Bindings::default();
+    let launch = view.case.pick(|data| match data {
+        Data::FaultingLaunch(launch) => Some(launch),
+        _ => None,
+    });
+    for (_, _, launch) in launch.filter(|(_, _, launch)| !launch.arguments.is_empty()).take(1) {
+        if launch.kernel.as_deref() != Some(kernel.model.entry.as_str()) {
+            continue;
+        }
+        for (name, value) in &launch.arguments {
+            let parameter = kernel.model.param(name).and_then(|at| kernel.model.params.get(at));
+            if let (Some(Some(_)), Ok(value)) = (parameter.map(|parameter| parameter.int_width), value.parse()) {
+                bindings.values.insert(name.clone(), value);
+            }
+        }
+    }
+    bindings
 }
 
 /// A replayed graph fails for reasons of its own.
@@ -51,7 +112,8 @@ fn replays_a_graph(view: &View<'_>) -> bool {
 }
 
 /// Whether the evidence leads to this kernel: by its name, or by a source file in a traceback.
-fn is_suspect(view: &View<'_>, kernel: &Kernel) -> bool {
+#[must_use]
+pub fn leads_to(view: &View<'_>, kernel: &Kernel) -> bool {
     if let Some(name) = view.places.fault.as_ref().and_then(|fault| fault.kernel.as_deref()) {
         return name == kernel.model.entry;
     }
@@ -66,7 +128,8 @@ fn is_suspect(view: &View<'_>, kernel: &Kernel) -> bool {
 }
 
 /// The numbers on the lines that print the likeliest shape: each has to be some argument's.
-fn numbers(view: &View<'_>) -> Vec<Number> {
+#[must_use]
+pub fn numbers(view: &View<'_>) -> Vec<Number> {
     let Some(first) = view.shapes.iter().find(|shape| shape.likelihood >= Likelihood::Near) else {
         return Vec::new();
     };
@@ -93,7 +156,8 @@ fn numbers(view: &View<'_>) -> Vec<Number> {
     found
 }
 
-fn explain(view: &View<'_>, id: EvidenceId, kernel: &Kernel, assigned: &Assigned) -> Option<Hypothesis> {
+fn explain(view: &View<'_>, suspect: &Suspect<'_>) -> Option<Hypothesis> {
+    let (id, kernel, assigned) = (suspect.evidence, suspect.kernel, &suspect.assigned);
     let example = assigned.example.as_deref()?;
     let bindings = Bindings { values: example.assumptions.clone(), ..Bindings::default() };
     let analysis = ask(kernel, &bindings, None);
@@ -107,7 +171,14 @@ fn explain(view: &View<'_>, id: EvidenceId, kernel: &Kernel, assigned: &Assigned
         class: view.root.class,
         cause: Some(CauseKind::Int32Overflow),
         certainty,
-        summary: sentence(view, &kernel.model.entry, finding, assigned, &example.assumptions),
+        summary: sentence(
+            view,
+            &kernel.model.entry,
+            finding,
+            assigned,
+            &example.assumptions,
+            !launch_arguments(view, kernel).values.is_empty(),
+        ),
         supports,
         against: Vec::new(),
         would_settle: vec![
@@ -122,6 +193,7 @@ fn sentence(
     finding: &Finding,
     assigned: &Assigned,
     values: &BTreeMap<String, i128>,
+    from_launch: bool,
 ) -> String {
     let place = finding
         .location
@@ -136,6 +208,7 @@ fn sentence(
         text.push_str(&format!(", up to {}", grouped(max)));
     }
     text.push_str(&match (assigned.always_wraps(), assigned.tried) {
+        (true, 1) if from_launch => ": it wraps with the arguments of the launch".to_owned(),
         (true, 1) => ": it wraps with the log's numbers as its arguments".to_owned(),
         (true, tried) => {
             format!(": it wraps under each of the {tried} ways in which the log's numbers fit its arguments")
