@@ -163,6 +163,12 @@ impl Case {
         self.kernels.iter().map(|(id, kernel)| (*id, &**kernel))
     }
 
+    /// The compiled kernel that a piece of evidence stands for.
+    #[must_use]
+    pub fn kernel(&self, evidence: EvidenceId) -> Option<Arc<Kernel>> {
+        self.kernels.iter().find(|(id, _)| *id == evidence).map(|(_, kernel)| Arc::clone(kernel))
+    }
+
     /// Adds a note about what could not be used.
     pub fn note(&mut self, severity: &'static str, message: impl Into<String>) {
         self.notes.push(Note { severity, message: message.into() });

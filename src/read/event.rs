@@ -29,8 +29,8 @@ pub use host::{
     ProcessExit, PyFrame, SignalReporter, Traceback,
 };
 pub use probe::{
-    ProbeBinding, ProbeBoundary, ProbeControl, ProbeDevice, ProbeFault, ProbeFinding, ProbeKernel, ProbePlace,
-    ProbeReport, ProbeTrial,
+    ProbeBinding, ProbeBoundary, ProbeControl, ProbeDevice, ProbeFault, ProbeFinding, ProbeKernel,
+    ProbePlace, ProbeReport, ProbeTrial,
 };
 pub use ranks::{
     CollectiveMismatch, CollectiveName, CollectiveTimeout, FlightDumpSummary, NcclLine, NcclResult,

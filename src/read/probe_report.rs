@@ -31,7 +31,9 @@ const OPENING_BYTES: usize = 64;
 pub fn read(input: InputId, bytes: &[u8]) -> (Vec<Event>, Vec<String>) {
     match parse(bytes) {
         Ok((report, _)) => (vec![event(report, Span { input, line: 0, byte: 0, lines: 0 })], Vec::new()),
-        Err(why) => (Vec::new(), vec![format!("is a probe report that can't be read ({why}); run the probe again")]),
+        Err(why) => {
+            (Vec::new(), vec![format!("is a probe report that can't be read ({why}); run the probe again")])
+        }
     }
 }
 
@@ -50,12 +52,19 @@ pub fn take_from_text(input: InputId, bytes: &[u8], events: &mut Vec<Event>) -> 
             Ok((report, length)) => {
                 from = start + length;
                 let height = lines(bytes.get(start..from).unwrap_or_default()) + 1;
-                let span = Span { input, line, byte: start as u64, lines: u32::try_from(height).unwrap_or(u32::MAX) };
+                let span = Span {
+                    input,
+                    line,
+                    byte: start as u64,
+                    lines: u32::try_from(height).unwrap_or(u32::MAX),
+                };
                 drop_own(events, span.byte, from as u64);
                 found.push(event(report, span));
             }
             Err(why) => {
-                problems.push(format!("line {line}: a probe report that can't be read ({why}); run the probe again"));
+                problems.push(format!(
+                    "line {line}: a probe report that can't be read ({why}); run the probe again"
+                ));
             }
         }
     }
@@ -71,8 +80,12 @@ fn opening(bytes: &[u8], schema: usize) -> Option<usize> {
     let from = schema.saturating_sub(OPENING_BYTES);
     let before = bytes.get(from..schema)?;
     let brace = memchr::memrchr(b'{', before)?;
-    let between: String =
-        before.get(brace + 1..)?.iter().map(|byte| char::from(*byte)).filter(|c| !c.is_whitespace()).collect();
+    let between: String = before
+        .get(brace + 1..)?
+        .iter()
+        .map(|byte| char::from(*byte))
+        .filter(|c| !c.is_whitespace())
+        .collect();
     (between == "\"schema\":").then_some(from + brace)
 }
 

@@ -188,8 +188,11 @@ fn probe(report: &ProbeReport) -> Value {
     for text in shown.texts() {
         *text = show(text);
     }
-    for trial in shown.trials.iter_mut().chain(shown.control.iter_mut().flat_map(|control| &mut control.trials)) {
-        trial.values = std::mem::take(&mut trial.values).into_iter().map(|(name, value)| (show(&name), value)).collect();
+    for trial in
+        shown.trials.iter_mut().chain(shown.control.iter_mut().flat_map(|control| &mut control.trials))
+    {
+        trial.values =
+            std::mem::take(&mut trial.values).into_iter().map(|(name, value)| (show(&name), value)).collect();
     }
     serde_json::to_value(&shown).unwrap_or_default()
 }

@@ -134,6 +134,7 @@ impl Scenario {
             evidence: &self.evidence,
             record: &self.record,
             runs: &self.runs,
+            probe: None,
             unavailable: &[schema::StepKind::Kernel, schema::StepKind::Probe, schema::StepKind::Repro],
         };
         walker.walk(Some(&playbook.id), &[])

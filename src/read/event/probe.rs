@@ -251,7 +251,8 @@ impl ProbeReport {
         }
         for ProbeFault { tool, values: _, summary, fault_at } in faults {
             all.extend([tool, summary]);
-            if let Some(ProbePlace { kernel, file, line: _, block: _, thread: _, address, access }) = fault_at {
+            if let Some(ProbePlace { kernel, file, line: _, block: _, thread: _, address, access }) = fault_at
+            {
                 all.extend([kernel, file, address, access].into_iter().flatten());
             }
         }

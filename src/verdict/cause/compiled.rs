@@ -98,7 +98,9 @@ pub fn launch_arguments(view: &View<'_>, kernel: &Kernel) -> Bindings {
         }
         for (name, value) in &launch.arguments {
             let parameter = kernel.model.param(name).and_then(|at| kernel.model.params.get(at));
-            if let (Some(Some(_)), Ok(value)) = (parameter.map(|parameter| parameter.int_width), value.parse()) {
+            if let (Some(Some(_)), Ok(value)) =
+                (parameter.map(|parameter| parameter.int_width), value.parse())
+            {
                 bindings.values.insert(name.clone(), value);
             }
         }

@@ -79,8 +79,11 @@ fn raise(view: &View<'_>, proof: &Reading<'_>, all: &mut Vec<Hypothesis>) {
     supports.extend(before.iter().flat_map(|hypothesis| hypothesis.supports.iter().copied()));
     let mut summary = proof.why.clone();
     if let Some(before) = &before {
-        summary.push_str(". ");
-        summary.push_str(&before.summary);
+        // What made it likely; the rest stands in the checks.
+        let reason =
+            before.summary.split("; ").next().and_then(|part| part.split(". ").next()).unwrap_or_default();
+        summary.push_str("; ");
+        summary.push_str(reason);
     }
     all.push(Hypothesis {
         class: view.root.class,
@@ -122,12 +125,18 @@ fn weigh(view: &View<'_>, report: &ProbeReport) -> (Standing, String) {
         None => open(format!("{said}: it was a dry run, and nothing was run")),
         Some(ProbeFinding::Inconclusive) => open(format!("{said}, which settles nothing: {}", report.why)),
         Some(ProbeFinding::Refuted) => match refutes(view, report) {
-            Ok(()) => (Standing::Contradicts, format!("{said} and refutes the predicted boundary: {}", report.why)),
-            Err(why) => open(format!("{said} and finds no boundary, but {why}: it says nothing about this log")),
+            Ok(()) => {
+                (Standing::Contradicts, format!("{said} and refutes the predicted boundary: {}", report.why))
+            }
+            Err(why) => {
+                open(format!("{said} and finds no boundary, but {why}: it says nothing about this log"))
+            }
         },
         Some(ProbeFinding::Confirmed) => match proves(view, report) {
             Ok(size) => (Standing::Proves, format!("{said}: {}", proof(report, &size))),
-            Err(why) => open(format!("{said} and confirms its boundary, but {why}: it proves nothing about this log")),
+            Err(why) => {
+                open(format!("{said} and confirms its boundary, but {why}: it proves nothing about this log"))
+            }
         },
     }
 }
@@ -200,7 +209,8 @@ fn bears_out(report: &ProbeReport) -> Result<(), String> {
         Some(value) => value >= first_fail && trial.ended(FAILS_WITH),
         None => false,
     };
-    let tried = |value| report.trials.iter().any(|trial| trial.value() == Some(value) && !trial.guards_start());
+    let tried =
+        |value| report.trials.iter().any(|trial| trial.value() == Some(value) && !trial.guards_start());
     let control = report.control.iter().flat_map(|control| &control.trials);
     let fine = report.trials.iter().all(holds)
         && tried(last_pass)
@@ -272,7 +282,8 @@ fn refutes(view: &View<'_>, report: &ProbeReport) -> Result<(), String> {
         return Err("it ran the reference kernel and not yours".to_owned());
     }
     is_the_kernel(view, report)?;
-    let largest = report.trials.iter().filter(|trial| !trial.guards_start()).filter_map(ProbeTrial::value).max();
+    let largest =
+        report.trials.iter().filter(|trial| !trial.guards_start()).filter_map(ProbeTrial::value).max();
     let all_pass = report.trials.iter().all(|trial| trial.ended("pass"));
     match (size(view, report), largest) {
         (Ok(size), Some(largest)) if all_pass && largest < size.value => {
@@ -336,7 +347,9 @@ fn agrees_by_arithmetic(shape: &ShapeRow, report: &ProbeReport) -> bool {
     let safe = shape.boundary.safe.and_then(|safe| i64::try_from(safe).ok());
     let wraps = shape.boundary.shapes.iter().any(|found| found.expect == Expect::Wrap);
     match (safe, report.boundary.last_pass) {
-        (Some(safe), Some(last_pass)) => wraps && safe.abs_diff(last_pass) <= report.lattice.max(1).unsigned_abs(),
+        (Some(safe), Some(last_pass)) => {
+            wraps && safe.abs_diff(last_pass) <= report.lattice.max(1).unsigned_abs()
+        }
         _ => false,
     }
 }
@@ -350,7 +363,9 @@ fn agree_by_number(view: &View<'_>, report: &ProbeReport) -> Result<(), String> 
             .any(|shape| shape.mention.dims.iter().any(|dim| i64::try_from(*dim) == Ok(value)))
     };
     match report.integers().find(|(_, value, from)| from.starts_with("set") && !printed(*value)) {
-        Some((name, value, _)) => Err(format!("it ran with {name} = {value}, a number that the log doesn't print")),
+        Some((name, value, _)) => {
+            Err(format!("it ran with {name} = {value}, a number that the log doesn't print"))
+        }
         None => Ok(()),
     }
 }
