@@ -30,7 +30,7 @@ pub use host::{
 };
 pub use probe::{
     ProbeBinding, ProbeBoundary, ProbeControl, ProbeDevice, ProbeFault, ProbeFinding, ProbeKernel,
-    ProbePlace, ProbeReport, ProbeTrial,
+    ProbeLaunch, ProbePlace, ProbeReport, ProbeTrial,
 };
 pub use ranks::{
     CollectiveMismatch, CollectiveName, CollectiveTimeout, FlightDumpSummary, NcclLine, NcclResult,

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::case::{Case, EvidenceId};
-use crate::kernel::{Answer, Bindings, FindingKind, Kernel, ask};
+use crate::kernel::{Answer, FindingKind, Kernel, ask};
 use crate::playbook::walk::{Prepared, command_text};
 use crate::probe::binding::{self, Binding};
 use crate::probe::protocol::Placement;
 use crate::probe::spec::Spec;
 use crate::probe::target::{self, Slot, SourceKind, Target};
-use crate::read::event::CompiledKernel;
+use crate::read::event::{CompiledKernel, Dim3};
 use crate::source::{Input, InputKind};
 use crate::verdict::Verdict;
 use crate::verdict::cause::{View, compiled};
@@ -114,7 +114,23 @@ fn bound(view: &View<'_>, inputs: &[Input], found: &Found<'_>, arguments: Argume
         set: arguments.set.iter().map(|(name, (value, _))| (name.clone(), value.to_string())).collect(),
         ..Spec::default()
     };
-    let wanted = wanted(found, &spec, &arguments);
+    let mut wanted = wanted(found, &spec, &arguments);
+    // Masks say more than the launch: a grid that they give grows with the size that is tried.
+    if let Some(launch) = compiled::launch_of(view, &found.kernel.model.entry)
+        && wanted.iter().any(|want| want.starts_with("--grid") || want.starts_with("--block"))
+    {
+        let axes = |flag: &str, dims: Option<Dim3>| {
+            let asked = wanted.iter().any(|want| want.starts_with(flag));
+            dims.filter(|_| asked).map(|dims| dims.map(|size| size.to_string()).join(","))
+        };
+        let told = Spec {
+            grid: axes("--grid", launch.grid),
+            block: axes("--block", launch.block_dim),
+            ..spec.clone()
+        };
+        wanted = self::wanted(found, &told, &arguments);
+        spec = told;
+    }
     if let Some(control) = control(view, inputs, found, &arguments) {
         spec.control = Some(control.path);
         spec.control_entry = Some(control.kernel.model.entry.clone());
@@ -186,7 +202,6 @@ fn control<'a>(
         kernel.model.params.iter().map(|param| (param.name.clone(), param.int_width)).collect()
     };
     let wanted = shape(&found.kernel);
-    let bindings = Bindings { values: arguments.values.clone(), ..Bindings::default() };
     view.case
         .kernels()
         .filter(|(_, kernel)| kernel.model.entry != found.kernel.model.entry && shape(kernel) == wanted)
@@ -196,7 +211,7 @@ fn control<'a>(
             other.evidence != found.evidence && other.entry.files == found.entry.files && !other.entry.debug
         })
         .find(|other| {
-            let analysis = ask(&other.kernel, &bindings, None);
+            let analysis = ask(&other.kernel, &arguments.bindings, None);
             let wraps = analysis.findings.iter().any(|finding| finding.kind == FindingKind::Int32Overflow);
             analysis.answer == Answer::Fits && !wraps
         })
@@ -256,6 +271,12 @@ fn command(spec: &Spec) -> Vec<String> {
     }
     if let Some(sweep) = &spec.sweep {
         option("--sweep", sweep);
+    }
+    if let Some(grid) = &spec.grid {
+        option("--grid", grid);
+    }
+    if let Some(block) = &spec.block {
+        option("--block", block);
     }
     if let (Some(control), Some(entry)) = (&spec.control, &spec.control_entry) {
         option("--control", control);

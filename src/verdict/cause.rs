@@ -62,7 +62,7 @@ type Rule = fn(&View<'_>) -> Vec<Hypothesis>;
 
 /// Every rule.
 const RULES: &[Rule] =
-    &[collective::rule, named::rule, compiled::rule, dump::rule, overflow::rule, bounds::rule, graph::rule];
+    &[collective::rule, named::rule, dump::rule, compiled::rule, overflow::rule, bounds::rule, graph::rule];
 
 /// All hypotheses, the likeliest first; of two for one cause the surer stays.
 #[must_use]

@@ -337,7 +337,8 @@ fn a_probe_that_settles_nothing_or_cannot_run_says_so() {
     assert!(step(&page, "probe").contains("Not settled: a probe reran"), "{page}");
     let (page, _) = walk(&fakes().whole, "no-device", &[]);
     assert!(
-        step(&page, "probe").contains("It could not run: the NVIDIA driver is there but shows no GPU (cuInit returned 100)"),
+        step(&page, "probe")
+            .contains("It could not run: the NVIDIA driver is there but shows no GPU (cuInit returned 100)"),
         "{page}"
     );
 }

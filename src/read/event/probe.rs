@@ -32,7 +32,9 @@ pub struct ProbeReport {
     pub conclusion: Option<ProbeFinding>,
     /// Its reason.
     pub why: String,
-    /// The arguments of the launch.
+    /// The launch at the first size.
+    pub launch: ProbeLaunch,
+    /// The arguments of the launch, in the kernel's order.
     pub bindings: Vec<ProbeBinding>,
     /// Where the failing trial went wrong, as a tool saw it.
     pub faults: Vec<ProbeFault>,
@@ -136,6 +138,16 @@ pub struct ProbeBinding {
     pub from: String,
 }
 
+/// A launch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProbeLaunch {
+    /// Blocks by axis.
+    pub grid: [u32; 3],
+    /// Where each came from; `--grid` where it was given.
+    pub grid_from: [String; 3],
+}
+
 /// A fault as a tool saw it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -230,6 +242,7 @@ impl ProbeReport {
             control,
             conclusion: _,
             why,
+            launch,
             bindings,
             faults,
             notes,
@@ -240,6 +253,7 @@ impl ProbeReport {
             all.extend(driver);
         }
         all.extend(kernel.texts());
+        all.extend(&mut launch.grid_from);
         all.extend(sweep);
         trials.iter_mut().for_each(|trial| all.extend(trial.texts()));
         if let Some(ProbeControl { kernel, trials }) = control {

@@ -20,8 +20,8 @@ const WAY_LIMIT: usize = 512;
 pub(super) struct Arguments {
     /// What is set in the command.
     pub set: Set,
-    /// Every value, strides included, as the static check takes them.
-    pub values: BTreeMap<String, i128>,
+    /// Every value, strides included, as the static check takes them; the grid where a tool read it off the launch.
+    pub bindings: Bindings,
     /// The argument whose boundary is looked for.
     pub sweep: Option<String>,
     /// Ways in which the numbers fit and it wraps.
@@ -30,18 +30,18 @@ pub(super) struct Arguments {
 
 /// What a tool read off the launch, for a kernel that was not shown to wrap.
 pub(super) fn of_launch(view: &View<'_>, kernel: &Kernel) -> Arguments {
-    let (set, values) = told(view, kernel);
-    let bindings = Bindings { values: values.clone(), ..Bindings::default() };
+    let (set, bindings) = told(view, kernel);
     let sweep = overflow(&ask(kernel, &bindings, None))
         .and_then(|finding| finding.sweep.as_ref())
         .map(|s| s.name.clone());
-    Arguments { set, values, sweep, ways: 0 }
+    Arguments { set, bindings, sweep, ways: 0 }
 }
 
 /// The arguments of a suspect.
 pub(super) fn choose(view: &View<'_>, suspect: &Suspect<'_>) -> Arguments {
     let kernel = suspect.kernel;
-    let (mut set, mut values) = told(view, kernel);
+    let (mut set, mut base) = told(view, kernel);
+    let values = &mut base.values;
     let numbers = compiled::numbers(view);
     for number in &numbers {
         if let Some(name) =
@@ -61,24 +61,25 @@ pub(super) fn choose(view: &View<'_>, suspect: &Suspect<'_>) -> Arguments {
         .map(|param| param.name.as_str())
         .filter(|name| !values.contains_key(*name) && !is_stride(name))
         .collect();
-    let ways = ways(kernel, &values, &free, &numbers, layout);
+    let ways = ways(kernel, &base, &free, &numbers, layout);
     let access = view.places.fault.as_ref().and_then(|fault| fault.access.as_deref()).unwrap_or("write");
     let agrees =
         |way: &Way| way.reaches.starts_with(if access.starts_with("read") { "load" } else { "store" });
     let count = ways.len();
     let Some(way) = ways.iter().find(|way| agrees(way)).or(ways.first()) else {
-        return with_strides(suspect, set);
+        return with_strides(suspect, set, &base);
     };
     for name in free {
         if let Some(value) = way.values.get(name) {
             set.insert(name.to_owned(), (*value, provenance(&numbers, *value)));
         }
     }
-    Arguments { set, values: way.values.clone(), sweep: way.sweep.clone(), ways: count }
+    let bindings = Bindings { values: way.values.clone(), ..base };
+    Arguments { set, bindings, sweep: way.sweep.clone(), ways: count }
 }
 
 /// Rows that don't lie end to end: the assignment under which it was found to wrap, strides and all.
-fn with_strides(suspect: &Suspect<'_>, mut set: Set) -> Arguments {
+fn with_strides(suspect: &Suspect<'_>, mut set: Set, base: &Bindings) -> Arguments {
     let Some(example) = suspect.assigned.example.as_deref() else {
         return Arguments { set, ..Arguments::default() };
     };
@@ -86,20 +87,19 @@ fn with_strides(suspect: &Suspect<'_>, mut set: Set) -> Arguments {
     for (name, value) in values.iter().filter(|(name, _)| is_integer(suspect.kernel, name)) {
         set.entry(name.clone()).or_insert_with(|| (*value, "a number of the log that fits here".to_owned()));
     }
-    let bindings = Bindings { values: values.clone(), ..Bindings::default() };
+    let bindings = Bindings { values, ..base.clone() };
     let analysis = ask(suspect.kernel, &bindings, None);
     let sweep =
         overflow(&analysis).and_then(|finding| finding.sweep.as_ref()).map(|sweep| sweep.name.clone());
-    Arguments { set, values, sweep, ways: suspect.assigned.wrapping }
+    Arguments { set, bindings, sweep, ways: suspect.assigned.wrapping }
 }
 
 /// What the engineer set and what a tool read off the launch.
-fn told(view: &View<'_>, kernel: &Kernel) -> (Set, BTreeMap<String, i128>) {
-    let mut set: Set = compiled::launch_arguments(view, kernel)
-        .values
-        .into_iter()
-        .map(|(name, value)| (name, (value, "read off the launch".to_owned())))
-        .collect();
+fn told(view: &View<'_>, kernel: &Kernel) -> (Set, Bindings) {
+    let mut bindings = compiled::launch_arguments(view, kernel);
+    let read_off =
+        |(name, value): (&String, &i128)| (name.clone(), (*value, "read off the launch".to_owned()));
+    let mut set: Set = bindings.values.iter().map(read_off).collect();
     for (_, event) in view.case.answers() {
         if let Data::Value(value) = &event.data
             && is_integer(kernel, &value.name)
@@ -108,8 +108,8 @@ fn told(view: &View<'_>, kernel: &Kernel) -> (Set, BTreeMap<String, i128>) {
             set.insert(value.name.clone(), (i128::from(size), "as you set it".to_owned()));
         }
     }
-    let values = set.iter().map(|(name, (value, _))| (name.clone(), *value)).collect();
-    (set, values)
+    bindings.values = set.iter().map(|(name, (value, _))| (name.clone(), *value)).collect();
+    (set, bindings)
 }
 
 fn is_integer(kernel: &Kernel, name: &str) -> bool {
@@ -138,12 +138,13 @@ fn overflow(analysis: &Analysis) -> Option<&Finding> {
 
 fn ways(
     kernel: &Kernel,
-    known: &BTreeMap<String, i128>,
+    base: &Bindings,
     free: &[&str],
     numbers: &[Number],
     layout: &[(String, String)],
 ) -> Vec<Way> {
     let mut found = Vec::new();
+    let known = &base.values;
     let each =
         u32::try_from(free.len()).ok().and_then(|free| numbers.len().checked_pow(free)).unwrap_or(usize::MAX);
     for pick in 0..each.min(WAY_LIMIT) {
@@ -164,7 +165,7 @@ fn ways(
         if !(fits && (all || known.len() + free.len() < numbers.len())) {
             continue;
         }
-        let bindings = Bindings { values: values.clone(), ..Bindings::default() };
+        let bindings = Bindings { values: values.clone(), ..base.clone() };
         if let Some(finding) = overflow(&ask(kernel, &bindings, None)) {
             let sweep = finding.sweep.as_ref().map(|sweep| sweep.name.clone());
             found.push(Way { values, reaches: finding.reaches.clone(), sweep });

@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 
 use crate::case::EvidenceId;
+use crate::kernel::bind::Expr;
 use crate::kernel::{Assigned, Bindings, Finding, FindingKind, Kernel, Number, ask, assign};
-use crate::read::event::{CompiledKernel, Data, GraphMention};
+use crate::read::event::{CompiledKernel, Data, FaultingLaunch, GraphMention};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 use crate::text::number::grouped;
@@ -84,25 +85,34 @@ pub fn entry_of<'a>(view: &View<'a>, evidence: EvidenceId) -> Option<&'a Compile
     }
 }
 
-/// The integers that a tool read off the faulting launch itself, where it was this kernel's.
+/// The launch that a tool read off the device with its arguments, where it was this kernel's.
+#[must_use]
+pub fn launch_of<'a>(view: &View<'a>, entry: &str) -> Option<&'a FaultingLaunch> {
+    view.case
+        .pick(|data| match data {
+            Data::FaultingLaunch(launch) if !launch.arguments.is_empty() => Some(launch),
+            _ => None,
+        })
+        .next()
+        .map(|(_, _, launch)| launch)
+        .filter(|launch| launch.kernel.as_deref() == Some(entry))
+}
+
+/// Its grid, and its integers by the kernel's own names; a dump without names numbers them.
 #[must_use]
 pub fn launch_arguments(view: &View<'_>, kernel: &Kernel) -> Bindings {
     let mut bindings = Bindings::default();
-    let launch = view.case.pick(|data| match data {
-        Data::FaultingLaunch(launch) => Some(launch),
-        _ => None,
-    });
-    for (_, _, launch) in launch.filter(|(_, _, launch)| !launch.arguments.is_empty()).take(1) {
-        if launch.kernel.as_deref() != Some(kernel.model.entry.as_str()) {
-            continue;
-        }
-        for (name, value) in &launch.arguments {
-            let parameter = kernel.model.param(name).and_then(|at| kernel.model.params.get(at));
-            if let (Some(Some(_)), Ok(value)) =
-                (parameter.map(|parameter| parameter.int_width), value.parse())
-            {
-                bindings.values.insert(name.clone(), value);
-            }
+    let Some(launch) = launch_of(view, &kernel.model.entry) else { return bindings };
+    if let Some(grid) = launch.grid {
+        bindings.grid = grid.map(|blocks| Some(Expr::Number(i128::from(blocks))));
+    }
+    for (at, parameter) in kernel.model.params.iter().enumerate() {
+        let numbered = format!("arg{at}");
+        let told = launch.arguments.iter().find(|(name, _)| *name == parameter.name || *name == numbered);
+        if let (Some(_), Some((_, value))) = (parameter.int_width, told)
+            && let Ok(value) = value.parse()
+        {
+            bindings.values.insert(parameter.name.clone(), value);
         }
     }
     bindings
@@ -161,7 +171,7 @@ pub fn numbers(view: &View<'_>) -> Vec<Number> {
 fn explain(view: &View<'_>, suspect: &Suspect<'_>) -> Option<Hypothesis> {
     let (id, kernel, assigned) = (suspect.evidence, suspect.kernel, &suspect.assigned);
     let example = assigned.example.as_deref()?;
-    let bindings = Bindings { values: example.assumptions.clone(), ..Bindings::default() };
+    let bindings = Bindings { values: example.assumptions.clone(), ..launch_arguments(view, kernel) };
     let analysis = ask(kernel, &bindings, None);
     let finding = analysis.findings.iter().find(|finding| finding.kind == FindingKind::Int32Overflow)?;
     let always = assigned.always_wraps();

@@ -8,6 +8,7 @@
 
 use crate::arith::Expect;
 use crate::case::EvidenceId;
+use crate::kernel::bind::Expr;
 use crate::kernel::{Bindings, FindingKind, Kernel, ask};
 use crate::read::event::{Data, ProbeBoundary, ProbeFinding, ProbeReport, ProbeTrial};
 use crate::tables::cause::CauseKind;
@@ -260,6 +261,13 @@ fn predicts(kernel: &Kernel, report: &ProbeReport) -> bool {
             bindings.values.insert(name.to_owned(), i128::from(value));
         }
     }
+    for ((axis, blocks), from) in
+        bindings.grid.iter_mut().zip(report.launch.grid).zip(&report.launch.grid_from)
+    {
+        if from == "--grid" {
+            *axis = Some(Expr::Number(i128::from(blocks)));
+        }
+    }
     // The smallest size that must fail decides: asking there finds the boundary below it.
     bindings.values.insert(name.to_owned(), i128::from(first_fail));
     let analysis = ask(kernel, &bindings, Some(name));
@@ -320,25 +328,20 @@ fn size(view: &View<'_>, report: &ProbeReport) -> Result<Size, String> {
 
 /// The swept argument as a tool read it off the faulting launch; an error where another argument differs.
 fn from_launch(view: &View<'_>, report: &ProbeReport, name: &str) -> Option<Result<i64, String>> {
-    let (_, _, arguments) = view
-        .case
-        .pick(|data| match data {
-            Data::FaultingLaunch(launch) if !launch.arguments.is_empty() => Some(&launch.arguments),
-            _ => None,
-        })
-        .next()?;
+    let launch = compiled::launch_of(view, &report.kernel.entry)?;
     let value = |name: &str| -> Option<i64> {
-        arguments.iter().find(|(known, _)| known == name).and_then(|(_, value)| value.parse().ok())
+        // A dump without names numbers the arguments, in the order of the report's.
+        let at = report.bindings.iter().position(|bound| bound.name == name)?;
+        let numbered = format!("arg{at}");
+        let told = launch.arguments.iter().find(|(known, _)| known == name || *known == numbered);
+        told.and_then(|(_, value)| value.parse().ok())
     };
     let swept = value(name)?;
-    for (other, bound, _) in report.integers() {
-        if let Some(own) = value(other)
-            && own != bound
-        {
-            return Some(Err(format!("it ran with {other} = {bound} and the launch had {own}")));
-        }
-    }
-    Some(Ok(swept))
+    let differs = report.integers().find_map(|(other, bound, _)| {
+        let own = value(other).filter(|own| *own != bound)?;
+        Some(format!("it ran with {other} = {bound} and the launch had {own}"))
+    });
+    Some(differs.map_or(Ok(swept), Err))
 }
 
 /// Whether the boundary is that of the shape's own arithmetic, give or take what sizes are multiples of: then the probe's
