@@ -157,3 +157,105 @@ fn event(report: ProbeReport, span: Span) -> Event {
     let text = format!("probe of {kernel}{device}: {said}: {}", report.why);
     Event { span, origin: Origin::default(), text, data: Data::Probe(Box::new(report)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::event::{ProbeBoundary, ProbeFinding};
+    use crate::read::{InputReading, Progress, read_input};
+    use crate::source::{InputKind, sniff};
+
+    const REPORT: &str = r#"{
+  "schema": "warpfault/probe/1",
+  "device": {"name": "NVIDIA H200", "compute_capability": "9.0", "driver": null, "memory_bytes": 1, "new_key": []},
+  "kernel": {"entry": "k", "source": "cubin", "path": "k.cubin"},
+  "sweep": "M", "lattice": 16, "predicted": {"last_pass": 16, "first_fail": 32},
+  "trials": [{"values": {"M": 16}, "outcome": "pass", "code": 0, "ms": 1.5, "role": "last_pass", "placement": "end"},
+    {"values": {"M": 32}, "outcome": "illegal_address", "code": 700, "detail": "CUDA error: an illegal memory access was encountered"}],
+  "boundary": {"last_pass": 16, "first_fail": 32}, "control": null, "conclusion": "confirmed", "why": "it does"
+}
+"#;
+
+    fn text(bytes: &[u8]) -> InputReading {
+        read_input(InputId(0), InputKind::Log, bytes, &Progress::default())
+    }
+
+    fn reports(reading: &InputReading) -> Vec<(Span, ProbeReport)> {
+        let report = |event: &Event| match &event.data {
+            Data::Probe(report) => Some((event.span, (**report).clone())),
+            _ => None,
+        };
+        reading.reading.events.iter().filter_map(report).collect()
+    }
+
+    #[test]
+    fn a_file_is_told_from_other_reports_and_read() {
+        assert_eq!(sniff(REPORT.as_bytes(), None), InputKind::ProbeReport);
+        let other = REPORT.replace("warpfault/probe/1", "warpfault/report/1");
+        assert_eq!(sniff(other.as_bytes(), None), InputKind::Report);
+        let (events, problems) = read(InputId(3), REPORT.as_bytes());
+        assert_eq!(problems, Vec::<String>::new());
+        let Data::Probe(report) = &events[0].data else { panic!("{events:?}") };
+        assert_eq!(report.kernel.entry, "k");
+        assert_eq!(report.boundary, ProbeBoundary { last_pass: Some(16), first_fail: Some(32) });
+        assert_eq!(report.conclusion, Some(ProbeFinding::Confirmed));
+        assert_eq!(report.trials.iter().map(ProbeTrial::value).collect::<Vec<_>>(), [Some(16), Some(32)]);
+        assert_eq!(events[0].text, "probe of k on NVIDIA H200: confirmed: it does");
+    }
+
+    #[test]
+    fn in_a_transcript_the_probes_own_lines_are_no_events() {
+        let log = format!(
+            "$ python3 train.py\nRuntimeError: CUDA error: an illegal memory access was encountered\n\
+             $ warpfault probe cache --format json\nwarpfault:  32  illegal_address 700\n{REPORT}exit status 1\nexit status 3\n"
+        );
+        let reading = text(log.as_bytes());
+        let found = reports(&reading);
+        assert_eq!(found.len(), 1);
+        let span = found[0].0;
+        assert_eq!((span.line, span.lines), (5, 9));
+        assert!(log[span.byte as usize..].starts_with('{'));
+        let lines: Vec<u64> = reading.reading.events.iter().map(|event| event.span.line).collect();
+        // Of the rest the job's command, its error and its own exit status.
+        assert!(lines.iter().all(|line| [1, 2, 5, 15].contains(line)), "{lines:?}");
+        assert!(lines.contains(&2) && lines.contains(&15), "{lines:?}");
+    }
+
+    #[test]
+    fn two_reports_in_one_transcript_are_two() {
+        let log = format!("{REPORT}\n$ warpfault probe again --json\n{REPORT}");
+        assert_eq!(reports(&text(log.as_bytes())).len(), 2);
+    }
+
+    #[test]
+    fn a_cut_or_scribbled_report_is_named_and_nothing_panics() {
+        for cut in 0..REPORT.len() - 3 {
+            let (events, problems) = read(InputId(0), &REPORT.as_bytes()[..cut]);
+            assert!(events.is_empty() && problems.len() == 1, "{cut}");
+            let _ = text(&REPORT.as_bytes()[..cut]);
+        }
+        for (from, to) in
+            [("[{\"values\"", "[[[[{\"values\""), ("16", "1e400"), ("\"k\"", "{}"), ("1.5", "\"fast\"")]
+        {
+            let (events, problems) = read(InputId(0), REPORT.replace(from, to).as_bytes());
+            assert!(events.is_empty() && problems[0].contains("run the probe again"), "{from}: {problems:?}");
+        }
+        let deep = format!("{{\"schema\": \"warpfault/probe/1\", \"x\": {}", "[".repeat(100_000));
+        assert_eq!(read(InputId(0), deep.as_bytes()).1.len(), 1);
+        assert!(text(deep.as_bytes()).reading.diagnostics[0].contains("line 1"));
+    }
+
+    #[test]
+    fn sizes_are_capped() {
+        let trial = "{\"values\": {\"M\": 16, \"N\": 1}, \"outcome\": \"pass\"},";
+        let many = REPORT
+            .replace("\"trials\": [", &format!("\"trials\": [{}", trial.repeat(5_000)))
+            .replace("it does", &"ä".repeat(10_000));
+        let (events, _) = read(InputId(0), many.as_bytes());
+        let Data::Probe(report) = &events[0].data else { panic!() };
+        assert_eq!((report.trials.len(), report.trials[0].values.len()), (LIST_LIMIT, 1));
+        assert_eq!(report.why.chars().count(), TEXT_LIMIT);
+        let huge = format!("{{\"schema\": \"warpfault/probe/1\", \"why\": \"{}\"}}", "x".repeat(LIMIT_BYTES));
+        assert!(read(InputId(0), huge.as_bytes()).1[0].contains("longer than"));
+    }
+}

@@ -305,3 +305,6 @@ pub(super) fn said(output: &[u8]) -> Option<String> {
 
 /// By name: value, where it is from.
 type Set = BTreeMap<String, (i128, String)>;
+
+#[cfg(test)]
+mod tests;
