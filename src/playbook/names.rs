@@ -270,10 +270,11 @@ pub static NAMES: &[Name] = &[
     name("facts.stack", Text("/home/user/train.py"), "files of the stack, innermost first, one a line"),
     name("facts.signatures.*", Text("value"), "captures of a site's signature: facts.signatures.ID.NAME"),
     name("facts.probe.reports", Number(1), "reports of the probe that the inputs hold; never missing"),
+    name("facts.probe.proven", Yes, "whether a probe proves that an index wraps; never missing"),
     name(
         "facts.probe.standing",
         Text("proves"),
-        "what the most telling one does to the overflow as the cause: proves, contradicts, or open",
+        "what the most telling one does to the overflow as the cause: proves, contradicts, or open; disagree where one proves and another contradicts",
     ),
     name("facts.probe.why", Text("a probe reran the kernel"), "why, in a sentence without its full stop"),
     name("facts.probe.conclusion", Text("confirmed"), "what it concluded: confirmed, refuted, inconclusive"),

@@ -33,6 +33,7 @@ fn evidence() -> Known {
     }
     known.put("limits.int32", 2_147_483_647_u64);
     known.put("shapes.count", 0);
+    known.put("facts.probe.proven", false);
     for input in ["kernel_log", "sanitizer_report", "core_dump", "triton_cache", "flight_recorder", "ras"] {
         known.put(&format!("facts.{input}"), false);
     }

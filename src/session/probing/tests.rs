@@ -239,6 +239,9 @@ fn a_refuted_boundary_lowers_the_cause_and_says_so() {
     let (certainty, summary) = overflow(&session);
     assert_eq!(certainty, Certainty::Supported);
     assert!(summary.starts_with("two probes disagree"), "{summary}");
+    let said = outcome(&session);
+    assert_eq!(said.0, "inconclusive");
+    assert!(said.1.starts_with("Not settled: two probes disagree: a probe reran"), "{}", said.1);
 
     let mut session = incident();
     report["conclusion"] = "inconclusive".into();
