@@ -73,7 +73,11 @@ impl Case {
     /// Adds an event as evidence of its own span.
     pub fn add_event(&mut self, event: Event) -> EvidenceId {
         self.matcher.add_event(&event);
-        self.push(Provenance::Span(event.span), Fact::Event(Box::new(event)))
+        let provenance = match event.data {
+            Data::Probe(_) => Provenance::Probe,
+            _ => Provenance::Span(event.span),
+        };
+        self.push(provenance, Fact::Event(Box::new(event)))
     }
 
     /// Takes a rank's dump into the comparison; the dump itself may be dropped.
@@ -157,6 +161,12 @@ impl Case {
     /// Compiled kernels.
     pub fn kernels(&self) -> impl Iterator<Item = (EvidenceId, &Kernel)> {
         self.kernels.iter().map(|(id, kernel)| (*id, &**kernel))
+    }
+
+    /// The compiled kernel that a piece of evidence stands for.
+    #[must_use]
+    pub fn kernel(&self, evidence: EvidenceId) -> Option<Arc<Kernel>> {
+        self.kernels.iter().find(|(id, _)| *id == evidence).map(|(_, kernel)| Arc::clone(kernel))
     }
 
     /// Adds a note about what could not be used.

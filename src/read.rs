@@ -34,6 +34,7 @@ pub mod place;
 pub mod plain;
 pub mod prefilter;
 pub mod prefix;
+pub mod probe_report;
 pub mod process_group;
 pub mod producers;
 pub mod progress;

@@ -21,6 +21,7 @@ pub mod redact;
 pub mod shapes;
 pub mod shapes_text;
 pub mod text;
+pub mod trials;
 pub mod wording;
 
 pub use build::build;

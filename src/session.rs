@@ -4,6 +4,7 @@
 //! clock and reads no environment; both front ends drive it, so both reach the same report (law 10).
 
 mod kernels;
+mod probing;
 mod walking;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::report::{self, Report};
 use crate::source::{self, InputKind};
 use crate::verdict::{self, Verdict};
 
+pub use probing::PROGRAM;
 use walking::Walking;
 pub use walking::{Approved, Edited, Proposal, WalkInput};
 

@@ -221,7 +221,9 @@ fn permission(args: &ProbeArgs, device: &Device) -> Result<()> {
         escape(&device.name),
         binary_size(u128::from(used))
     );
-    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+    // Who asks for JSON is a program, and nobody is there to answer.
+    let asks = !(args.json || args.format == ProbeFormat::Json);
+    if asks && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         let _ = write!(anstream::stderr(), "warpfault: {said}\nRun it? [y/N] ");
         let mut answer = String::new();
         let read = std::io::stdin().lock().read_line(&mut answer);

@@ -22,7 +22,7 @@ use rustix::termios::{LocalModes, OptionalActions, OutputModes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::playbook::walk::shell_line;
 use crate::playbook::{Ran, StepRef, record::Ended};
-use crate::session::{Approved, Proposal};
+use crate::session::{Approved, PROGRAM, Proposal};
 use crate::source::{self, InputSpec, Limits, Loaded};
 
 use super::output::{Bounds, Output};
@@ -209,7 +209,7 @@ fn start(proposal: &Proposal) -> Result<(Pty, Child, Tree)> {
         return Err(Error::new(ErrorKind::Usage, "the command is empty"));
     };
     let mark = mark();
-    let command = Command::new(program)
+    let command = Command::new(own_path(program).unwrap_or_else(|| program.into()))
         .args(words)
         .envs(proposal.environment.iter().map(|(name, value)| (name, value)))
         .env(MARK, &mark);
@@ -220,6 +220,11 @@ fn start(proposal: &Proposal) -> Result<(Pty, Child, Tree)> {
     let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let leader = leader.ok_or_else(|| Error::new(ErrorKind::Missing, "the command has no process id"))?;
     Ok((pty, child, Tree::new(leader, mark)))
+}
+
+/// This program's own file, where the command names it without a path: what is shown stays short and the same everywhere.
+fn own_path(program: &str) -> Option<PathBuf> {
+    if program == PROGRAM { std::env::current_exe().ok() } else { None }
 }
 
 /// Output as the program writes it: no carriage return before line ends, no echo.

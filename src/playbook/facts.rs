@@ -6,6 +6,7 @@
 mod asked;
 mod events;
 mod launch;
+mod probe;
 mod ranks;
 mod run;
 mod shape;
@@ -32,6 +33,7 @@ pub fn evidence(case: &Case, verdict: &Verdict) -> Known {
     ranks::put(&mut known, verdict);
     launch::put(&mut known, case, verdict);
     events::put(&mut known, case, verdict);
+    probe::put(&mut known, case, verdict);
     known
 }
 

@@ -163,6 +163,8 @@ pub struct Walker<'a> {
     pub record: &'a Record,
     /// What each run showed.
     pub runs: &'a BTreeMap<StepRef, Known>,
+    /// The command of a probe step, made of the kernel and the numbers of the evidence.
+    pub probe: Option<&'a Prepared>,
     /// Kinds that this build can't carry out.
     pub unavailable: &'a [StepKind],
 }

@@ -8,6 +8,7 @@ mod context;
 mod driver;
 mod gpu;
 mod host;
+mod probe;
 mod ranks;
 mod sanitizer;
 
@@ -26,6 +27,10 @@ pub use gpu::{
 pub use host::{
     Abort, AbortReason, Chain, Cleanup, Exception, ExitReporter, FatalSignal, NativeFrame, NativeFrames,
     ProcessExit, PyFrame, SignalReporter, Traceback,
+};
+pub use probe::{
+    ProbeBinding, ProbeBoundary, ProbeControl, ProbeDevice, ProbeFault, ProbeFinding, ProbeKernel,
+    ProbeLaunch, ProbePlace, ProbeReport, ProbeTrial,
 };
 pub use ranks::{
     CollectiveMismatch, CollectiveName, CollectiveTimeout, FlightDumpSummary, NcclLine, NcclResult,
@@ -236,4 +241,6 @@ pub enum Data {
     Ras(RasSummary),
     /// A compiled kernel: an entry of a Triton cache, TTIR or PTX.
     CompiledKernel(CompiledKernel),
+    /// A kernel was rerun at boundary sizes: the report of `warpfault probe`.
+    Probe(Box<ProbeReport>),
 }

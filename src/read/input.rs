@@ -7,7 +7,7 @@ use super::coredump::{self, DumpSummary};
 use super::event::{Data, Event, FlightDumpSummary, InputId, Origin, RasSummary, Span};
 use super::flight_recorder::{self, FlightDump};
 use super::nccl_ras::{self, RasAnswer};
-use super::{Progress, Reading, model_config, read_text_watched, sanitizer_xml, shapes};
+use super::{Progress, Reading, model_config, probe_report, read_text_watched, sanitizer_xml, shapes};
 use crate::source::InputKind;
 
 /// What a file that is no text holds.
@@ -44,6 +44,7 @@ pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8], progress: &Prog
         InputKind::SanitizerXml => sanitizer_report(input, bytes),
         InputKind::NcclRas => ras(input, bytes),
         InputKind::ModelConfig => model(input, bytes),
+        InputKind::ProbeReport => probe(input, bytes),
         kind if kind.is_line_text() => {
             InputReading { reading: text(input, bytes, progress), ..InputReading::default() }
         }
@@ -52,12 +53,24 @@ pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8], progress: &Prog
     }
 }
 
-/// Events of a text, then the shapes near its failures.
+/// Events of a text, then the shapes near its failures, and what a probe printed into it.
 fn text(input: InputId, bytes: &[u8], progress: &Progress) -> Reading {
     let mut reading = read_text_watched(input, bytes, progress);
+    let (probes, problems) = probe_report::take_from_text(input, bytes, &mut reading.events);
+    reading.diagnostics.extend(problems);
     let focus: Vec<Span> = reading.events.iter().map(|event| event.span).collect();
     reading.events.extend(shapes::read_near(input, bytes, &focus));
+    reading.events.extend(probes);
     reading
+}
+
+fn probe(input: InputId, bytes: &[u8]) -> InputReading {
+    let (events, diagnostics) = probe_report::read(input, bytes);
+    let lines = memchr::memchr_iter(b'\n', bytes).count() as u64;
+    InputReading {
+        reading: Reading { events, diagnostics, lines, ..Reading::default() },
+        ..InputReading::default()
+    }
 }
 
 fn dump(input: InputId, bytes: &[u8]) -> InputReading {

@@ -5,7 +5,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::read::event::{Data, Dim3, Event, GraphMention, ModelFacts, Place, SanitizerRecord, Xid};
+use crate::read::event::{
+    Data, Dim3, Event, GraphMention, ModelFacts, Place, ProbeReport, SanitizerRecord, Xid,
+};
 
 use super::build::show;
 use super::model::EvidenceKind;
@@ -52,6 +54,7 @@ pub fn kind(data: &Data) -> EvidenceKind {
         Data::FlightDump(_) => EvidenceKind::FlightDump,
         Data::Ras(_) => EvidenceKind::Ras,
         Data::CompiledKernel(_) => EvidenceKind::CompiledKernel,
+        Data::Probe(_) => EvidenceKind::Probe,
     }
 }
 
@@ -167,6 +170,7 @@ pub fn fields(event: &Event) -> Map<String, Value> {
         Data::CompiledKernel(k) => json!({
             "entry": show(&k.entry), "form": k.form, "files": k.files.iter().map(|f| show(f)).collect::<Vec<_>>(),
         }),
+        Data::Probe(p) => probe(p),
         Data::Ras(r) => json!({
             "nccl_version": r.nccl_version.as_deref().map(show), "communicators": r.communicators,
             "verdicts": r.verdicts.iter().map(|v| show(v)).collect::<Vec<_>>(),
@@ -176,6 +180,21 @@ pub fn fields(event: &Event) -> Map<String, Value> {
         Value::Object(map) => map.into_iter().filter(|(_, value)| !is_empty(value)).collect(),
         _ => Map::new(),
     }
+}
+
+/// With the keys of `warpfault/probe/1`.
+fn probe(report: &ProbeReport) -> Value {
+    let mut shown = report.clone();
+    for text in shown.texts() {
+        *text = show(text);
+    }
+    for trial in
+        shown.trials.iter_mut().chain(shown.control.iter_mut().flat_map(|control| &mut control.trials))
+    {
+        trial.values =
+            std::mem::take(&mut trial.values).into_iter().map(|(name, value)| (show(&name), value)).collect();
+    }
+    serde_json::to_value(&shown).unwrap_or_default()
 }
 
 fn model(m: &ModelFacts) -> Value {

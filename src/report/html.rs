@@ -6,6 +6,7 @@
 
 mod page;
 mod pictures;
+mod probes;
 mod sections;
 mod svg;
 
@@ -22,6 +23,7 @@ pub fn render(report: &Report) -> String {
     pictures::section(&mut page, report);
     sections::failures(&mut page, report);
     sections::ranks(&mut page, report);
+    probes::section(&mut page, report);
     sections::checks(&mut page, report);
     sections::next(&mut page, report);
     sections::mitigations(&mut page, report);

@@ -7,7 +7,7 @@ use crate::text::command_line;
 
 use super::figure::NumberLine;
 use super::model::Report;
-use super::{asked, history, wording};
+use super::{asked, history, trials, wording};
 use crate::text::number::grouped_signed;
 
 /// Pieces of evidence that are quoted.
@@ -27,6 +27,7 @@ pub fn render(report: &Report) -> String {
     ranks(&mut out, report);
     evidence(&mut out, report);
     environment(&mut out, report);
+    probes(&mut out, report);
     checks(&mut out, report);
     next(&mut out, report);
     mitigations(&mut out, report);
@@ -223,6 +224,34 @@ fn inputs(out: &mut String, report: &Report) {
     more(out, report.inputs.len());
     for diagnostic in &report.diagnostics {
         out.push_str(&format!("- {}: {}\n", diagnostic.severity, inline(&diagnostic.message)));
+    }
+}
+
+/// The trials of probes, one row each.
+fn probes(out: &mut String, report: &Report) {
+    for probe in trials::of(report) {
+        out.push_str(&format!(
+            "\n### Probe of {} {}\n\n",
+            inline(&probe.heading),
+            inline(&format!("[{}]", probe.evidence))
+        ));
+        if let Some(predicted) = &probe.predicted {
+            out.push_str(&format!("Predicted: {}\n\n", inline(predicted)));
+        }
+        let columns: Vec<String> = probe.columns().iter().map(|name| inline(name)).collect();
+        out.push_str(&format!("| kernel | {} |\n|---|---:|---|---:|---:|---:|---|\n", columns.join(" | ")));
+        let control = probe.control_rows.iter().map(|row| (probe.control.as_deref().unwrap_or(""), row));
+        for (kernel, row) in
+            probe.rows.iter().map(|row| (probe.report.kernel.entry.as_str(), row)).chain(control)
+        {
+            let cells: Vec<String> = row.cells().iter().map(|cell| inline(cell)).collect();
+            out.push_str(&format!("| {} | {} |\n", cell(kernel), cells.join(" | ")));
+        }
+        out.push('\n');
+        for fault in &probe.faults {
+            out.push_str(&format!("- {}\n", inline(fault)));
+        }
+        out.push_str(&format!("- {}\n", inline(&probe.said())));
     }
 }
 

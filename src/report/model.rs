@@ -370,6 +370,7 @@ pub enum EvidenceKind {
     FlightDump,
     Ras,
     CompiledKernel,
+    Probe,
     Derived,
 }
 

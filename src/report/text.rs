@@ -11,7 +11,7 @@ pub use paint::{Label, Paint};
 use crate::text::command_line;
 
 use super::model::Report;
-use super::{history as walked, wording};
+use super::{history as walked, trials, wording};
 use wrap::wrapped;
 
 /// Columns of the text.
@@ -30,6 +30,7 @@ pub fn render(report: &Report, paint: Paint) -> String {
     failures(&mut out, report, paint);
     ranks(&mut out, report, paint);
     evidence(&mut out, report, paint);
+    probes(&mut out, report, paint);
     checks(&mut out, report, paint);
     next(&mut out, report, paint);
     mitigations(&mut out, report, paint);
@@ -135,6 +136,30 @@ fn evidence(out: &mut String, report: &Report, paint: Paint) {
         out.push_str(&format!("  {:<4} {:<18} ", evidence.id, wording::position(report, evidence)));
         out.push_str(&crate::text::fit(evidence.text.trim(), WIDTH.saturating_sub(26)));
         out.push('\n');
+    }
+}
+
+fn probes(out: &mut String, report: &Report, paint: Paint) {
+    for probe in trials::of(report) {
+        title(out, paint, "probe");
+        out.push_str(&wrapped(&format!("{} [{}]", probe.heading, probe.evidence), WIDTH, "  "));
+        if let Some(predicted) = &probe.predicted {
+            out.push_str(&wrapped(&format!("predicted: {predicted}"), WIDTH, "  "));
+        }
+        out.push_str(&format!("  {}\n", trials::line(probe.columns())));
+        for row in &probe.rows {
+            out.push_str(&format!("  {}\n", trials::line(row.cells())));
+        }
+        if let Some(control) = &probe.control {
+            out.push_str(&wrapped(&format!("the fixed kernel {control}"), WIDTH, "  "));
+        }
+        for row in &probe.control_rows {
+            out.push_str(&format!("  {}\n", trials::line(row.cells())));
+        }
+        for fault in &probe.faults {
+            out.push_str(&wrapped(fault, WIDTH, "  "));
+        }
+        out.push_str(&wrapped(&probe.said(), WIDTH, "  "));
     }
 }
 

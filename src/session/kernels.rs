@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::kernel::Kernel;
-use crate::kernel::cache::{self, File};
+use crate::kernel::cache::{self, File, Metadata};
 use crate::kernel::model::Source;
 use crate::read::event::{CompiledKernel, Data, Event, Origin, Span};
 use crate::source::{Input, InputId, InputKind};
@@ -25,7 +25,8 @@ pub fn read(input: &Input, id: InputId) -> (Vec<(Event, Kernel)>, Vec<String>) {
         InputKind::TritonCache => return entries(input, id),
         _ => Vec::new(),
     };
-    (kernels.into_iter().map(|(key, kernel)| (event(id, &key, &kernel), kernel)).collect(), Vec::new())
+    let none = Metadata::default();
+    (kernels.into_iter().map(|(key, kernel)| (event(id, &key, &kernel, &none), kernel)).collect(), Vec::new())
 }
 
 fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
@@ -57,13 +58,19 @@ fn entries(input: &Input, id: InputId) -> (Vec<(Event, Kernel)>, Vec<String>) {
                 .map(|complaint| format!("{folder}:{}: {}", complaint.line, complaint.message)),
         );
         for kernel in entry.kernels {
-            found.push((event(id, folder, &kernel), kernel));
+            found.push((event(id, folder, &kernel, &entry.metadata), kernel));
         }
     }
     (found, notes)
 }
 
-fn event(input: InputId, key: &str, kernel: &Kernel) -> Event {
+/// Threads of a block: Triton launches whole warps.
+fn threads(metadata: &Metadata) -> Option<u32> {
+    let warps = metadata.num_warps.filter(|warps| (1..=32).contains(warps))?;
+    warps.checked_mul(metadata.warp_size.unwrap_or(32)).filter(|threads| *threads <= 1_024)
+}
+
+fn event(input: InputId, key: &str, kernel: &Kernel, metadata: &Metadata) -> Event {
     let mut files: Vec<String> =
         kernel.model.origins.iter().flatten().map(|location| location.file.clone()).collect();
     files.sort();
@@ -79,7 +86,14 @@ fn event(input: InputId, key: &str, kernel: &Kernel) -> Event {
     Event {
         span: Span { input, line: 0, byte: 0, lines: 0 },
         origin: Origin::default(),
-        data: Data::CompiledKernel(CompiledKernel { entry: kernel.model.entry.clone(), files, form }),
+        data: Data::CompiledKernel(CompiledKernel {
+            entry: kernel.model.entry.clone(),
+            files,
+            form,
+            folder: key.to_owned(),
+            debug: metadata.debug == Some(true),
+            threads: threads(metadata),
+        }),
         text,
     }
 }

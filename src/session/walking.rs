@@ -14,7 +14,7 @@ use crate::playbook::{Known, Library, StepKind};
 use crate::read::event::{Data, EnvironmentFact, Event, Origin, Span};
 use crate::source::{self, InputId};
 
-use super::{Effect, Session};
+use super::{Effect, Session, probing};
 
 /// What the engineer does in a walk.
 #[derive(Debug)]
@@ -126,6 +126,8 @@ pub(super) struct Walking {
     /// When and who, for what is done next.
     pub stamp: Stamp,
     proposal: Option<Proposal>,
+    /// The probe step's command, and how much evidence there was when it was worked out.
+    probe: Option<(usize, probing::Plan)>,
 }
 
 impl Walking {
@@ -135,9 +137,10 @@ impl Walking {
             record: Record::default(),
             walk: Walk::default(),
             // Their rooms are not built yet.
-            unavailable: vec![StepKind::Kernel, StepKind::Probe, StepKind::Repro],
+            unavailable: vec![StepKind::Kernel, StepKind::Repro],
             stamp: Stamp::default(),
             proposal: None,
+            probe: None,
         }
     }
 
@@ -260,7 +263,7 @@ impl Session {
 
     fn feed(&mut self, at: StepRef, output: source::Loaded) -> Result<Vec<Effect>, String> {
         let step = self.walking.step(&at)?;
-        if step.kind != StepKind::Run {
+        if !matches!(step.kind, StepKind::Run | StepKind::Probe) {
             return Err(format!("step `{}` runs no command whose log could be given", at.step));
         }
         let settings = match self.walking.walk.step(&at).map(|shown| &shown.act) {
@@ -333,15 +336,48 @@ impl Session {
         Ok(vec![Effect::Save])
     }
 
+    /// Whether the walk is through a playbook with a probe step and something compiled is among the inputs.
+    fn has_probe_step(&self, evidence: &Known) -> bool {
+        if evidence.get("facts.triton_cache") != Some(&Known::Bool(true)) {
+            return false;
+        }
+        let opened = self.walking.record.start.as_deref().and_then(|id| self.walking.library.get(id));
+        let chosen = opened.or_else(|| {
+            self.walking.library.serving(&self.verdict, &Arc::new(evidence.clone())).first().copied()
+        });
+        chosen.is_some_and(|playbook| playbook.steps.iter().any(is_probe))
+    }
+
+    /// Works the probe's command out where the evidence has grown: it asks the compiled kernels much.
+    fn plan_probe(&mut self) {
+        let known = self.case.evidence().len();
+        if self.walking.probe.as_ref().is_none_or(|(at, _)| *at != known) {
+            let plan = probing::plan(&self.case, &self.verdict, &self.inputs);
+            self.walking.probe = Some((known, plan));
+        }
+    }
+
+    /// What a run showed; of a probe that could not run, why.
+    fn run_facts(&self, at: &StepRef, ran: &Ran) -> Known {
+        let mut known = facts::run(&self.case, &self.verdict, ran);
+        if self.walking.step(at).is_ok_and(is_probe) {
+            let output = ran.input.and_then(|input| self.inputs.get(input as usize));
+            known.put_some("said", output.and_then(|output| probing::said(&output.bytes)));
+        }
+        known
+    }
+
     /// Computes the walk anew.
     pub(super) fn rebuild_walk(&mut self) {
-        let evidence = facts::evidence(&self.case, &self.verdict);
-        let runs: BTreeMap<StepRef, Known> = self
-            .walking
-            .record
-            .runs()
-            .map(|(at, ran)| (at.clone(), facts::run(&self.case, &self.verdict, ran)))
-            .collect();
+        let mut evidence = facts::evidence(&self.case, &self.verdict);
+        let runs: BTreeMap<StepRef, Known> =
+            self.walking.record.runs().map(|(at, ran)| (at.clone(), self.run_facts(at, ran))).collect();
+        let probes = self.has_probe_step(&evidence);
+        if probes {
+            self.plan_probe();
+        }
+        let probe = self.walking.probe.as_ref().map(|(_, plan)| plan).filter(|_| probes);
+        evidence.put_some("launch.probe", probe.map(|plan| plan.words.as_str()));
         let tree = Arc::new(evidence);
         let serving = self.walking.library.serving(&self.verdict, &tree);
         let walker = Walker {
@@ -349,10 +385,15 @@ impl Session {
             evidence: &tree,
             record: &self.walking.record,
             runs: &runs,
+            probe: probe.map(|plan| &plan.prepared),
             unavailable: &self.walking.unavailable,
         };
         self.walking.walk = walker.walk(self.walking.record.start.as_deref(), &serving);
     }
+}
+
+fn is_probe(step: &Step) -> bool {
+    step.kind == StepKind::Probe
 }
 
 fn proposal(

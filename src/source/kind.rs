@@ -48,6 +48,8 @@ pub enum InputKind {
     Dcgm,
     /// A model's `config.json`.
     ModelConfig,
+    /// What `warpfault probe --format json` printed.
+    ProbeReport,
     /// A report of this tool, saved beside the logs that it is about.
     Report,
     /// A program's source.

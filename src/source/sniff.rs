@@ -82,6 +82,7 @@ struct Rule {
 
 /// The first rule that holds decides. Forms that other forms may quote stand last.
 const RULES: &[Rule] = &[
+    Rule { kind: InputKind::ProbeReport, holds: is_probe_report },
     Rule { kind: InputKind::Report, holds: is_report },
     Rule {
         kind: InputKind::SanitizerXml,
@@ -160,6 +161,11 @@ const RULES: &[Rule] = &[
     Rule { kind: InputKind::KernelLog, holds: |p| kernel_log::is_kernel_log(p.head) },
     Rule { kind: InputKind::SanitizerText, holds: |p| p.line_starts("========= ") },
 ];
+
+/// What the probe printed is evidence, unlike a saved report.
+fn is_probe_report(probe: &Probe<'_>) -> bool {
+    probe.head.starts_with('{') && probe.has("\"warpfault/probe/") && probe.keys(&["schema"]) == 1
+}
 
 /// A saved report by its beginning and its mark. A job's log whose last command was this tool has the mark, but begins as a
 /// log, and stays evidence.

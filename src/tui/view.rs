@@ -18,6 +18,7 @@ mod question;
 mod rank_board;
 mod ranks;
 mod start;
+mod trials;
 pub mod units;
 mod verdict;
 mod walk;

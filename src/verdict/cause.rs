@@ -5,13 +5,14 @@
 
 mod bounds;
 mod collective;
-mod compiled;
+pub mod compiled;
 pub mod distance;
 mod distance_words;
 mod dump;
 mod graph;
 mod named;
 pub mod overflow;
+pub mod probe;
 
 pub use distance_words::sentence;
 
@@ -61,7 +62,7 @@ type Rule = fn(&View<'_>) -> Vec<Hypothesis>;
 
 /// Every rule.
 const RULES: &[Rule] =
-    &[collective::rule, named::rule, compiled::rule, dump::rule, overflow::rule, bounds::rule, graph::rule];
+    &[collective::rule, named::rule, dump::rule, compiled::rule, overflow::rule, bounds::rule, graph::rule];
 
 /// All hypotheses, the likeliest first; of two for one cause the surer stays.
 #[must_use]
@@ -74,6 +75,7 @@ pub fn hypotheses(view: &View<'_>) -> Vec<Hypothesis> {
             None => all.push(hypothesis),
         }
     }
+    probe::apply(view, &mut all);
     all.sort_by_key(|hypothesis| std::cmp::Reverse(hypothesis.certainty));
     all
 }

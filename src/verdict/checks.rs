@@ -17,6 +17,7 @@ use crate::text::number::grouped;
 use super::Verdict;
 use super::cause::distance::readings;
 use super::cause::overflow::shape_words;
+use super::cause::probe::{self, Standing};
 use super::cause::sentence;
 use super::failure::Role;
 
@@ -62,6 +63,7 @@ pub fn run(case: &Case, verdict: &Verdict) -> Vec<Check> {
     checks.extend(overflow_arithmetic(verdict));
     checks.extend(address_distance(case, verdict));
     checks.extend(model::extents(case));
+    checks.extend(reruns(case, verdict));
     checks
 }
 
@@ -190,4 +192,21 @@ fn address_distance(case: &Case, verdict: &Verdict) -> Option<Check> {
         reading: sentence(&reading.reading),
         evidence: vec![reading.evidence],
     })
+}
+
+/// What each rerun at the boundary says about this incident.
+fn reruns(case: &Case, verdict: &Verdict) -> Vec<Check> {
+    let Some(view) = verdict.view(case) else { return Vec::new() };
+    let check = |reading: probe::Reading<'_>| Check {
+        id: "probe",
+        title: "Does a rerun of the kernel at its boundary show it?",
+        status: match reading.standing {
+            Standing::Proves => CheckStatus::Holds,
+            Standing::Contradicts => CheckStatus::Fails,
+            Standing::Open => CheckStatus::Unknown,
+        },
+        reading: reading.why,
+        evidence: vec![reading.evidence],
+    };
+    probe::readings(&view).into_iter().map(check).collect()
 }

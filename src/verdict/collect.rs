@@ -158,6 +158,7 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
         | Data::FlightDump(_)
         | Data::Ras(_)
         | Data::CompiledKernel(_)
+        | Data::Probe(_)
         | Data::Graph(_) => None,
     }
     .filter(|_| !ignorable(event, case))

@@ -194,7 +194,12 @@ pub fn own_command(case: &Case) -> Option<Vec<String>> {
         _ => None,
     })
     .map(|(_, _, command)| own_words(&command.words))
-    .find(|words| !words.is_empty())
+    .find(|words| words.first().is_some_and(|program| !is_this_tool(program)))
+}
+
+/// A run of this tool that the inputs show is no run of the user's program.
+fn is_this_tool(program: &str) -> bool {
+    super::summary::base_name(program) == "warpfault"
 }
 
 /// Without a tool that ran it already.

@@ -99,6 +99,22 @@ fi
 # shellcheck disable=SC2086
 run lora-core-dump 0 'core dump: .*fused_lora_xw_kernel' $lora --entry fused_lora_xw_kernel --core-dump
 
+# From the log and the cache to a proven cause: the walk with a yes to its probe, and a saved report beside the log. The
+# walk ends with 3 because nobody answers its other questions.
+incident="$samples/triton-int32-wrap/run.log $samples/triton-int32-wrap/dmesg.log $cache"
+# shellcheck disable=SC2086
+{
+  run walk-proven 3 "Proven: a probe reran fused_lora_xw_kernel on .*M = 233,008 passes, 233,024 ends with illegal_address, as \
+predicted.*the fixed kernel fused_lora_xw_kernel_i64 passes there" playbook run auto $incident --no-save --yes-to probe
+  cp "$work/out" "$work/walk.txt"
+  "$warpfault" $lora --entry fused_lora_xw_kernel --set M=234624 --control "$cache" \
+    --control-entry fused_lora_xw_kernel_i64 --json >"$work/probe.json" 2>/dev/null
+  run analyze-proven 0 'int32_overflow \[proven\]' analyze $incident "$work/probe.json"
+  run analyze-without-probe 0 'int32_overflow \[supported\]' analyze $incident
+  run walk-proven-from-core-dump 3 'Proven: a probe reran scatter_rows on .*first_row = 262,128 passes, 262,144 ends' \
+    playbook run index-overflow "$samples/triton-coredump" --no-save --yes-to probe
+}
+
 # CUDA C++: with nvcc where it is there, with NVRTC always.
 run nvrtc-fill-rows 0 '^confirmed;;65,536 +pass;;65,537 +illegal_address;;compiled with NVRTC' probe "$here/kernels.cu" --nvrtc \
   --entry fill_rows --sweep rows --set rows=70000 --set cols=32768 --set stride=cols --grid rows --block 256

@@ -263,3 +263,124 @@ fn doctor_never_fails() {
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(value["devices"][0]["cuda"], "13.0");
 }
+
+const INCIDENT: [&str; 3] =
+    ["samples/triton-int32-wrap/run.log", "samples/triton-int32-wrap/dmesg.log", "samples/triton-cache"];
+
+/// The walk through the overflow playbook with a yes to its probe, and nothing else.
+fn walk(library: &Path, mode: &str, arguments: &[&str]) -> (String, String) {
+    let given: Vec<&str> = ["playbook", "run", "auto"]
+        .into_iter()
+        .chain(INCIDENT)
+        .chain(["--no-save", "--yes-to", "probe"])
+        .chain(arguments.iter().copied())
+        .collect();
+    let output = warpfault(library, mode, &given);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// What the walk says of one step.
+fn step(page: &str, id: &str) -> String {
+    let found = page
+        .split("\n\n")
+        .find(|step| step.lines().next().is_some_and(|head| head.ends_with(&format!("({id})"))));
+    found.unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_yes_in_the_walk_proves_the_cause() {
+    let (page, told) = walk(&fakes().whole, "", &[]);
+    let shown = told.lines().find(|line| line.starts_with("warpfault: runs: ")).unwrap();
+    for part in [
+        "warpfault probe samples/triton-cache/HYIBIXINPSKPLZTE5DGPHVN57E624WX5CVI2LJYGLYFU7ETUYUOA",
+        "--entry fused_lora_xw_kernel",
+        "M=234624",
+        "N=9216",
+        "K=32",
+        "--sweep M",
+        "--control-entry fused_lora_xw_kernel_i64",
+        "(cost: seconds on a GPU",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let probe = step(&page, "probe");
+    assert!(probe.starts_with("[done]"), "{page}\n{told}");
+    assert!(
+        probe.contains("Proven: a probe reran fused_lora_xw_kernel on Fake")
+            && probe.contains("M = 233,008 passes, 233,024 ends with illegal_address, as predicted")
+            && probe.contains("the fixed kernel fused_lora_xw_kernel_i64 passes there"),
+        "{probe}"
+    );
+    // What is proven needs no rerun of the job.
+    for aside in ["launch-blocking", "triton-debug", "memcheck"] {
+        assert_eq!(step(&page, aside), "", "{page}");
+    }
+    // Nothing runs without its own yes.
+    let (page, told) = walk(&fakes().whole, "", &["--skip", "probe"]);
+    assert!(step(&page, "probe").starts_with("[skipped]") && !told.contains("runs: "), "{page}\n{told}");
+}
+
+#[test]
+fn a_kernel_that_passes_everywhere_contradicts_the_cause() {
+    let (page, told) = walk(&fakes().whole, "never", &[]);
+    let probe = step(&page, "probe");
+    assert!(probe.contains("Contradicted: a probe reran fused_lora_xw_kernel"), "{page}\n{told}");
+    assert!(step(&page, "not-this-shape").contains("Is there a larger physical tensor"), "{page}");
+}
+
+#[test]
+fn a_probe_that_settles_nothing_or_cannot_run_says_so() {
+    let (page, _) = walk(&fakes().whole, "hang-in-kernel", &["--deadline", "2"]);
+    assert!(step(&page, "probe").contains("It was ended after 2 s, before it concluded anything"), "{page}");
+    let (page, _) = walk(&fakes().whole, "refuse", &[]);
+    assert!(step(&page, "probe").contains("Not settled: a probe reran"), "{page}");
+    let (page, _) = walk(&fakes().whole, "no-device", &[]);
+    assert!(
+        step(&page, "probe")
+            .contains("It could not run: the NVIDIA driver is there but shows no GPU (cuInit returned 100)"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_probe_report_among_the_inputs_proves_and_a_scribbled_one_does_not() {
+    let lora: Vec<&str> = ["probe", INCIDENT[2], "--entry", "fused_lora_xw_kernel", "--set", "M=234624"]
+        .into_iter()
+        .chain(["--set", "N=9216", "--set", "K=32", "--sweep", "M", "--json"])
+        .collect();
+    let report = warpfault(&fakes().whole, "", &lora).stdout;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("probe.json");
+    let analyze = |bytes: &[u8]| -> Value {
+        std::fs::write(&path, bytes).unwrap();
+        let inputs: Vec<&str> =
+            ["analyze"].into_iter().chain(INCIDENT).chain([path.to_str().unwrap(), "--json"]).collect();
+        serde_json::from_slice(&warpfault(&fakes().none, "", &inputs).stdout).unwrap()
+    };
+    let proven = analyze(&report);
+    assert_eq!(proven["verdict"]["cause"]["certainty"], "proven", "{proven}");
+    let probe = proven["evidence"].as_array().unwrap().iter().find(|one| one["kind"] == "probe").unwrap();
+    assert_eq!(probe["from"]["kind"], "probe");
+    assert_eq!(probe["fields"]["boundary"], serde_json::json!({"last_pass": 233_008, "first_fail": 233_024}));
+    assert_eq!(proven["inputs"].as_array().unwrap().last().unwrap()["kind"], "probe_report");
+
+    for cut in [1, report.len() / 3, report.len() - 3] {
+        let value = analyze(&report[..cut]);
+        assert_eq!(value["verdict"]["cause"]["certainty"], "supported", "{cut}");
+    }
+    let text = String::from_utf8(report).unwrap();
+    for (from, to) in [
+        ("\"first_fail\": 233024", "\"first_fail\": 233040"),
+        ("\"outcome\": \"illegal_address\"", "\"outcome\": \"pass\""),
+        ("\"entry\": \"fused_lora_xw_kernel\"", "\"entry\": \"another_kernel\""),
+        ("\"source\": \"triton_cache\"", "\"source\": \"reference\""),
+        ("\"trials\": [", "\"trials\": [[[1e999]],"),
+        ("\"lattice\": 16", "\"lattice\": 99999999999999999999999"),
+        ("\"value\": \"9216\"", "\"value\": \"1232\""),
+    ] {
+        assert!(text.contains(from), "{from}: {text}");
+        let value = analyze(text.replace(from, to).as_bytes());
+        assert_ne!(value["verdict"]["cause"]["certainty"], "proven", "{from} → {to}");
+    }
+}

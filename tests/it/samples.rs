@@ -86,6 +86,7 @@ const TRUTH: &[(&str, &str, &str, &str, &str, &str, &str)] = &[
         "*",
         "triton_cases.py:18",
     ),
+    ("triton-int32-wrap-probe", "illegal_address", "int32_overflow", "proven", "", "triton_cases.py:60", "*"),
     ("triton-int32-below-boundary", "none", "", "", "", "", ""),
     ("triton-int32-fixed", "none", "", "", "", "", ""),
     ("triton-coredump", "illegal_address", "int32_overflow", "supported", "", "*", "more_cases.py:30"),

@@ -1,7 +1,8 @@
 //! `warpfault playbook run`: a walk with its answers given beforehand.
 //!
 //! In: a library, inputs, answers, the kinds of step that get a yes. Out: the walk on standard output, live output of
-//! commands on standard error. A command runs only with `--yes-to run`; Ctrl-C ends it with everything that it started.
+//! commands on standard error. A command runs only with `--yes-to run` or, where it is this program's own probe,
+//! `--yes-to probe`; Ctrl-C ends it with everything that it started.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -163,13 +164,18 @@ impl Walker {
             return self.give(WalkInput::Answer { step: at, typed });
         }
         match &step.act {
-            Act::Run(prepared) if self.plan.yes.contains(&StepKind::Run) => {
+            Act::Run(prepared) if self.plan.yes.contains(&step.kind) => {
                 if prepared.needs.is_empty() {
                     return self.run_step(step);
                 }
-                output::tell(&format!("step {id} can't run: {} is not known", prepared.needs.join(", ")));
+                output::tell(&format!(
+                    "step {id} can't run: {} is not known",
+                    escape(&prepared.needs.join(", "))
+                ));
             }
-            Act::Run(_) => output::tell(&format!("step {id} was not run: it needs --yes-to run")),
+            Act::Run(_) => {
+                output::tell(&format!("step {id} was not run: it needs --yes-to {}", step.kind.name()));
+            }
             Act::Ask(_) => output::tell(&format!("step {id} was not answered: --answer {id}=…")),
             Act::Apply { .. } if self.plan.yes.contains(&StepKind::Apply) && step.outcomes.is_empty() => {
                 return self.give(WalkInput::Applied(at));

@@ -102,7 +102,7 @@ fn conditions_that_cannot_be_evaluated() {
     has(&when("verdict.cause is defined"), 13, "step.outcome.when", "ask known('name')");
     has(&when("answers.phase == 'x'"), 13, "step.outcome.when", "no ask step has the id `phase`");
     has(&when("outcomes.two == 'x'"), 13, "step.outcome.when", "no step has the id `two`");
-    has(&when("this.failed"), 13, "step.outcome.when", "only the outcomes of a run step");
+    has(&when("this.failed"), 13, "step.outcome.when", "only the outcomes of a run or probe step");
     assert_eq!(faults(&when("not known('verdict.cause')")), []);
     has(&when("known('verdict.caus')"), 13, "step.outcome.when", "did you mean `verdict.cause`?");
 }

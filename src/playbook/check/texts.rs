@@ -123,7 +123,7 @@ impl Page<'_> {
         let steps = || self.playbook.steps.iter();
         match root {
             "this" if !run => {
-                Some(format!("`{name}`: only the outcomes of a run step have a run to speak of"))
+                Some(format!("`{name}`: only the outcomes of a run or probe step have a run to speak of"))
             }
             "answers" => {
                 let asked = steps().any(|step| step.kind == StepKind::Ask && name_of(&step.id) == second);

@@ -1,6 +1,7 @@
 //! What a run showed, for the outcomes of its step: `this.failed`, `this.same_class`, `this.moved`.
 
 use crate::case::Case;
+use crate::read::event::Data;
 use crate::source::InputId;
 use crate::tables::class::FailureClass;
 use crate::verdict::{self, Verdict};
@@ -52,5 +53,11 @@ pub fn run(case: &Case, incident: &Verdict, ran: &Ran) -> Known {
         known.put_some("kernel", fault.kernel.clone());
         known.put_some("fault_place", chain::place(fault.file.as_deref(), fault.line));
     }
+    let conclusion = case.pick(|data| match data {
+        Data::Probe(report) => report.conclusion,
+        _ => None,
+    });
+    let of_this_run = conclusion.filter(|(_, event, _)| ran.input == Some(event.span.input.0));
+    known.put_some("conclusion", of_this_run.last().map(|(_, _, conclusion)| conclusion.name()));
     known
 }

@@ -36,7 +36,7 @@ pub enum Act {
 }
 
 /// A command, ready to be shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prepared {
     /// Words, the program first; as they are, not escaped.
     pub command: Vec<String>,
@@ -69,8 +69,18 @@ const YOUR_COMMAND: &str = "your-command";
 /// Said by the kinds whose rooms are not there yet.
 const NOT_AVAILABLE: &str = "not available in this build";
 
-pub(super) fn act(step: &Step, known: &Arc<Known>, unavailable: &[StepKind]) -> Act {
+pub(super) fn act(
+    step: &Step,
+    known: &Arc<Known>,
+    unavailable: &[StepKind],
+    probe: Option<&Prepared>,
+) -> Act {
     match &step.action {
+        Action::None
+            if step.kind == StepKind::Probe && probe.is_some() && !unavailable.contains(&step.kind) =>
+        {
+            Act::Run(Box::new(probe.cloned().unwrap_or_default()))
+        }
         Action::Run(rerun) => Act::Run(Box::new(prepare(rerun, known))),
         Action::Ask(question) => Act::Ask(ask(question, known)),
         Action::Apply(advice) => {

@@ -172,4 +172,10 @@ pub struct CompiledKernel {
     pub files: Vec<String>,
     /// `ttir` or `ptx`.
     pub form: &'static str,
+    /// Folder of its entry below the cache; empty for loose files.
+    pub folder: String,
+    /// Whether it is a debug build, which checks its own arithmetic.
+    pub debug: bool,
+    /// Threads of a block, where the entry says.
+    pub threads: Option<u32>,
 }

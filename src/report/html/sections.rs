@@ -370,7 +370,7 @@ fn notice_ref(page: &mut Page, report: &Report, notice: &ObservedAt) {
     }
 }
 
-fn word(page: &mut Page, look: &'static str, word: &str, meaning: &str) {
+pub(super) fn word(page: &mut Page, look: &'static str, word: &str, meaning: &str) {
     let class = format!("word {look}");
     let mut attributes = vec![("class", class.as_str())];
     if !meaning.is_empty() {

@@ -14,7 +14,7 @@ use crate::tui::theme::Role;
 
 use super::list::Item;
 use super::wrap::wrap;
-use super::{pictures, units};
+use super::{pictures, trials, units};
 
 /// Columns of the labels.
 const LABEL: usize = 10;
@@ -41,6 +41,10 @@ pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
             items.push(Item::gap());
         }
         if claim.subject == Subject::Cause {
+            let rerun = trials::lines(model, report, width);
+            if !rerun.is_empty() {
+                items.extend([Item::gap(), Item::plain(rerun)]);
+            }
             items.extend(pictures::number_line(model, report, width).map(Item::plain));
             if usize::from(area.height) >= MAP_ROWS {
                 items.extend(pictures::memory_map(model, report, width).map(Item::plain));

@@ -5,17 +5,17 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use crate::playbook::StepState;
 use crate::playbook::chain::Chain;
 use crate::playbook::template::NOT_KNOWN;
 use crate::playbook::walk::{Act, WalkStep};
+use crate::playbook::{StepKind, StepState};
 use crate::text::escape;
 use crate::tui::keymap::Action;
 use crate::tui::model::{Incident, Model, Run};
 use crate::tui::theme::Role;
 
-use super::units;
 use super::wrap::wrap;
+use super::{trials, units};
 
 /// Columns of the state in front of a title.
 const STATE: usize = 11;
@@ -71,6 +71,13 @@ pub fn lines(
     }
     if let Some(run) = incident.run.as_ref().filter(|run| run.step == step.at) {
         running(&mut lines, run);
+    }
+    if step.kind == StepKind::Probe
+        && let (StepState::Done | StepState::Answered, Some(report)) = (step.state, incident.report())
+    {
+        for line in trials::lines(model, report, width.saturating_sub(STATE)) {
+            lines.lines.push(indented(line));
+        }
     }
     if here {
         details(&mut lines, incident, step, area.height >= ROOMY);
@@ -143,6 +150,12 @@ fn running(lines: &mut Lines<'_>, run: &Run) {
             Span::styled(format!(" {}", crate::text::fit(&line, room)), model.theme.style(Role::Text)),
         ]);
     }
+}
+
+fn indented(line: Line<'static>) -> Line<'static> {
+    let mut spans = vec![Span::raw(" ".repeat(STATE))];
+    spans.extend(line.spans.into_iter().map(|span| span.patch_style(line.style)));
+    Line::from(spans)
 }
 
 /// What the keys do here, by the table that binds them.

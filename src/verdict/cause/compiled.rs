@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 
 use crate::case::EvidenceId;
+use crate::kernel::bind::Expr;
 use crate::kernel::{Assigned, Bindings, Finding, FindingKind, Kernel, Number, ask, assign};
-use crate::read::event::{Data, GraphMention};
+use crate::read::event::{CompiledKernel, Data, FaultingLaunch, GraphMention};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 use crate::text::number::grouped;
@@ -23,26 +24,98 @@ const KERNEL_LIMIT: usize = 32;
 /// Numbers of the log that are tried as arguments.
 const NUMBER_LIMIT: usize = 6;
 
+/// A kernel that the evidence leads to and that wraps with the numbers of the incident.
+#[derive(Debug)]
+pub struct Suspect<'a> {
+    /// The evidence that stands for it.
+    pub evidence: EvidenceId,
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// What stands about its cache entry.
+    pub entry: &'a CompiledKernel,
+    /// How it stands to the numbers.
+    pub assigned: Assigned,
+}
+
 /// The rule.
 pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
+    suspects(view).first().and_then(|suspect| explain(view, suspect)).into_iter().collect()
+}
+
+/// The kernels that wrap, the likeliest first. A debug build checks its own arithmetic: it fails in another way.
+#[must_use]
+pub fn suspects<'a>(view: &View<'a>) -> Vec<Suspect<'a>> {
     if view.root.class != FailureClass::IllegalAddress || replays_a_graph(view) {
         return Vec::new();
     }
     let numbers = numbers(view);
-    if numbers.is_empty() {
-        return Vec::new();
-    }
-    let best = view
+    let mut found: Vec<Suspect<'a>> = view
         .case
         .kernels()
-        .filter(|(_, kernel)| is_suspect(view, kernel))
+        .filter(|(_, kernel)| leads_to(view, kernel))
         .take(KERNEL_LIMIT)
-        .filter_map(|(id, kernel)| {
-            let assigned = assign(kernel, &Bindings::default(), &numbers);
-            assigned.sometimes_wraps().then_some((id, kernel, assigned))
+        .filter_map(|(evidence, kernel)| {
+            let base = launch_arguments(view, kernel);
+            if numbers.is_empty() && base.values.is_empty() {
+                return None;
+            }
+            // What a tool read off the launch needs no guess.
+            let tried: &[Number] = if base.values.is_empty() { &numbers } else { &[] };
+            let assigned = assign(kernel, &base, tried);
+            let entry = entry_of(view, evidence)?;
+            assigned.sometimes_wraps().then_some(Suspect { evidence, kernel, entry, assigned })
         })
-        .max_by_key(|(_, _, assigned)| (assigned.always_wraps(), assigned.wrapping));
-    best.and_then(|(id, kernel, assigned)| explain(view, id, kernel, &assigned)).into_iter().collect()
+        .collect();
+    found.sort_by_key(|suspect| {
+        let assigned = &suspect.assigned;
+        std::cmp::Reverse((!suspect.entry.debug, assigned.always_wraps(), assigned.wrapping))
+    });
+    found
+}
+
+/// What stands about the cache entry of a kernel.
+#[must_use]
+pub fn entry_of<'a>(view: &View<'a>, evidence: EvidenceId) -> Option<&'a CompiledKernel> {
+    match &view.case.get(evidence)?.fact {
+        crate::case::Fact::Event(event) => match &event.data {
+            Data::CompiledKernel(entry) => Some(entry),
+            _ => None,
+        },
+        crate::case::Fact::Derived(_) => None,
+    }
+}
+
+/// The launch that a tool read off the device with its arguments, where it was this kernel's.
+#[must_use]
+pub fn launch_of<'a>(view: &View<'a>, entry: &str) -> Option<&'a FaultingLaunch> {
+    view.case
+        .pick(|data| match data {
+            Data::FaultingLaunch(launch) if !launch.arguments.is_empty() => Some(launch),
+            _ => None,
+        })
+        .next()
+        .map(|(_, _, launch)| launch)
+        .filter(|launch| launch.kernel.as_deref() == Some(entry))
+}
+
+/// Its grid, and its integers by the kernel's own names; a dump without names numbers them.
+#[must_use]
+pub fn launch_arguments(view: &View<'_>, kernel: &Kernel) -> Bindings {
+    let mut bindings = Bindings::default();
+    let Some(launch) = launch_of(view, &kernel.model.entry) else { return bindings };
+    if let Some(grid) = launch.grid {
+        bindings.grid = grid.map(|blocks| Some(Expr::Number(i128::from(blocks))));
+    }
+    for (at, parameter) in kernel.model.params.iter().enumerate() {
+        let numbered = format!("arg{at}");
+        let told = launch.arguments.iter().find(|(name, _)| *name == parameter.name || *name == numbered);
+        if let (Some(_), Some((_, value))) = (parameter.int_width, told)
+            && let Ok(value) = value.parse()
+        {
+            bindings.values.insert(parameter.name.clone(), value);
+        }
+    }
+    bindings
 }
 
 /// A replayed graph fails for reasons of its own.
@@ -51,7 +124,8 @@ fn replays_a_graph(view: &View<'_>) -> bool {
 }
 
 /// Whether the evidence leads to this kernel: by its name, or by a source file in a traceback.
-fn is_suspect(view: &View<'_>, kernel: &Kernel) -> bool {
+#[must_use]
+pub fn leads_to(view: &View<'_>, kernel: &Kernel) -> bool {
     if let Some(name) = view.places.fault.as_ref().and_then(|fault| fault.kernel.as_deref()) {
         return name == kernel.model.entry;
     }
@@ -66,7 +140,8 @@ fn is_suspect(view: &View<'_>, kernel: &Kernel) -> bool {
 }
 
 /// The numbers on the lines that print the likeliest shape: each has to be some argument's.
-fn numbers(view: &View<'_>) -> Vec<Number> {
+#[must_use]
+pub fn numbers(view: &View<'_>) -> Vec<Number> {
     let Some(first) = view.shapes.iter().find(|shape| shape.likelihood >= Likelihood::Near) else {
         return Vec::new();
     };
@@ -93,9 +168,10 @@ fn numbers(view: &View<'_>) -> Vec<Number> {
     found
 }
 
-fn explain(view: &View<'_>, id: EvidenceId, kernel: &Kernel, assigned: &Assigned) -> Option<Hypothesis> {
+fn explain(view: &View<'_>, suspect: &Suspect<'_>) -> Option<Hypothesis> {
+    let (id, kernel, assigned) = (suspect.evidence, suspect.kernel, &suspect.assigned);
     let example = assigned.example.as_deref()?;
-    let bindings = Bindings { values: example.assumptions.clone(), ..Bindings::default() };
+    let bindings = Bindings { values: example.assumptions.clone(), ..launch_arguments(view, kernel) };
     let analysis = ask(kernel, &bindings, None);
     let finding = analysis.findings.iter().find(|finding| finding.kind == FindingKind::Int32Overflow)?;
     let always = assigned.always_wraps();
@@ -107,7 +183,14 @@ fn explain(view: &View<'_>, id: EvidenceId, kernel: &Kernel, assigned: &Assigned
         class: view.root.class,
         cause: Some(CauseKind::Int32Overflow),
         certainty,
-        summary: sentence(view, &kernel.model.entry, finding, assigned, &example.assumptions),
+        summary: sentence(
+            view,
+            &kernel.model.entry,
+            finding,
+            assigned,
+            &example.assumptions,
+            !launch_arguments(view, kernel).values.is_empty(),
+        ),
         supports,
         against: Vec::new(),
         would_settle: vec![
@@ -122,6 +205,7 @@ fn sentence(
     finding: &Finding,
     assigned: &Assigned,
     values: &BTreeMap<String, i128>,
+    from_launch: bool,
 ) -> String {
     let place = finding
         .location
@@ -136,6 +220,7 @@ fn sentence(
         text.push_str(&format!(", up to {}", grouped(max)));
     }
     text.push_str(&match (assigned.always_wraps(), assigned.tried) {
+        (true, 1) if from_launch => ": it wraps with the arguments of the launch".to_owned(),
         (true, 1) => ": it wraps with the log's numbers as its arguments".to_owned(),
         (true, tried) => {
             format!(": it wraps under each of the {tried} ways in which the log's numbers fit its arguments")

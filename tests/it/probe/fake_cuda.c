@@ -1,5 +1,6 @@
-// A driver that isn't one: FAKE_CUDA says how it misbehaves. Without it, it has one device, keeps no memory, and runs one
-// kernel, fill_rows(out, rows, cols, stride), which faults where its 32-bit index would wrap.
+// A driver that isn't one: FAKE_CUDA says how it misbehaves. Without it, it has one device, keeps no memory, and runs two
+// kernels, fill_rows(out, rows, cols, stride) and fused_lora_xw_kernel(x, w, y, M, N, K, stride_xm, stride_ym, …), which
+// fault where their 32-bit indices would wrap, and fused_lora_xw_kernel_i64, which never does.
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -47,10 +48,23 @@ int cuModuleLoadDataEx(void **m, const void *p, unsigned n, const int *o, void *
   *m = &status;
   return is("no-image") ? 209 : 0;
 }
-int cuModuleGetFunction(void **f, void *m, const char *name) { (void)m; *f = &status; return strlen(name) ? 0 : 500; }
+static char kernel[64];
+static int is_lora(void) { return !strncmp(kernel, "fused_lora_xw_kernel", 20); }
+int cuModuleGetFunction(void **f, void *m, const char *name) {
+  (void)m;
+  snprintf(kernel, sizeof kernel, "%s", name);
+  *f = &status;
+  return strlen(name) ? 0 : 500;
+}
 int cuFuncSetAttribute(void *f, int a, int v) { (void)f; (void)a; (void)v; return 0; }
 int cuFuncGetParamInfo(void *f, size_t i, size_t *offset, size_t *size) {
   (void)f;
+  if (is_lora()) {
+    if (i > 9) return 1;
+    *size = i >= 3 && i <= 7 ? 4 : 8;
+    *offset = i <= 3 ? 8 * i : i <= 7 ? 24 + 4 * (i - 3) : 48 + 8 * (i - 8);
+    return 0;
+  }
   if (i > 3) return 1;
   *offset = i ? 4 + 4 * i : 0;
   *size = i ? 4 : 8;
@@ -59,8 +73,14 @@ int cuFuncGetParamInfo(void *f, size_t i, size_t *offset, size_t *size) {
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
                    void *stream, void **params, void **extra) {
   (void)f; (void)gy; (void)gz; (void)bx; (void)by; (void)bz; (void)shared; (void)stream; (void)extra;
-  int64_t cols = *(int32_t *)params[2], stride = *(int32_t *)params[3];
-  int64_t last = ((int64_t)gx - 1) * stride + cols - 1;
+  int64_t last;
+  if (is_lora()) {
+    int64_t rows = *(int32_t *)params[3], stride = *(int32_t *)params[7];
+    last = strlen(kernel) > 20 ? 0 : (rows - 1) * stride;
+  } else {
+    int64_t cols = *(int32_t *)params[2], stride = *(int32_t *)params[3];
+    last = ((int64_t)gx - 1) * stride + cols - 1;
+  }
   if (is("hang-in-kernel")) for (;;) pause();
   printf("printf of the kernel without a line end");
   fflush(stdout);
