@@ -9,12 +9,11 @@ use crate::tui::msg::{Cmd, Msg};
 
 use super::harness::Ui;
 
-fn sample(name: &str) -> InputSpec {
-    InputSpec::Path(format!("{}/samples/{name}", env!("CARGO_MANIFEST_DIR")).into())
-}
-
+/// The overflow's log under a name of its own: frames must not hold the folder of a checkout.
 fn wrap(width: u16, height: u16) -> Ui {
-    Ui::engine(width, height, vec![sample("triton-int32-wrap/run.log")])
+    let path = format!("{}/samples/triton-int32-wrap/run.log", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(path).unwrap();
+    Ui::engine(width, height, vec![InputSpec::Text { name: "run.log".to_owned(), bytes }])
 }
 
 fn squeezed(text: &str) -> String {
@@ -181,4 +180,20 @@ fn the_pane_at_three_sizes() {
         ui.press("s s s s");
         insta::assert_snapshot!(format!("walk-verify-{width}x{height}"), ui.frame());
     }
+}
+
+#[test]
+fn the_trials_of_a_probe_stand_under_the_cause_and_in_its_step() {
+    let folder = format!("{}/samples/triton-int32-wrap-probe", env!("CARGO_MANIFEST_DIR"));
+    let mut ui = Ui::engine(100, 50, vec![InputSpec::Path(folder.into())]);
+    let text = ui.text();
+    assert!(text.contains("[proven]"), "{text}");
+    assert!(
+        text.contains("✓ M = 233,008  pass") && text.contains("✗ M = 233,024  illegal address"),
+        "{text}"
+    );
+    assert!(text.contains("control fused_lora_xw_kernel_i64"), "{text}");
+    ui.press("4");
+    let walk = ui.model.incident.as_ref().unwrap().walk().unwrap();
+    assert!(walk.steps.iter().any(|step| step.at.step == "probe"));
 }
