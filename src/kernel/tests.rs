@@ -3,6 +3,8 @@
 use super::cache::{File, load_entry};
 use super::*;
 
+mod hostile;
+mod releases;
 mod soundness;
 
 const WRAP: &str = "HYIBIXINPSKPLZTE5DGPHVN57E624WX5CVI2LJYGLYFU7ETUYUOA";
