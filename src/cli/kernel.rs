@@ -84,8 +84,9 @@ pub fn run(args: &KernelArgs, out: &mut dyn Write) -> Result<u8> {
     for target in found.targets {
         let (path, entry) = match target {
             files::Target::Python { path, text } => {
-                view.kernels
-                    .extend(lint::lint(&path, &text).into_iter().map(|file| KernelView::of_source(&path, &file)));
+                view.kernels.extend(
+                    lint::lint(&path, &text).into_iter().map(|file| KernelView::of_source(&path, &file)),
+                );
                 continue;
             }
             files::Target::Compiled { path, entry } => (path, entry),

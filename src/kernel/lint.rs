@@ -40,7 +40,8 @@ pub fn lint(path: &str, text: &str) -> Vec<Linted> {
         for issue in rules::all(&source, &kernel) {
             let silenced = source.silences(issue.line, key(issue.kind));
             let known = findings.iter().any(|f| {
-                f.kind == issue.kind && f.location.as_ref().map(|l| (l.line, l.column)) == Some((issue.line, issue.column))
+                f.kind == issue.kind
+                    && f.location.as_ref().map(|l| (l.line, l.column)) == Some((issue.line, issue.column))
             });
             if !silenced && !known {
                 findings.push(issue.finding(path));

@@ -10,10 +10,10 @@ use super::super::analyze::FindingKind;
 use super::Issue;
 use super::source::{Call, KernelSource, Source};
 
-const ACCESSES: [&str; 8] = [
-    "load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas", "atomic_or",
-];
-const REDUCTIONS: [&str; 10] = ["sum", "max", "min", "argmax", "argmin", "dot", "reduce", "xor_sum", "cumsum", "softmax"];
+const ACCESSES: [&str; 8] =
+    ["load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas", "atomic_or"];
+const REDUCTIONS: [&str; 10] =
+    ["sum", "max", "min", "argmax", "argmin", "dot", "reduce", "xor_sum", "cumsum", "softmax"];
 
 /// What is known of a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -91,7 +91,10 @@ impl<'s, 't, 'n> Scope<'s, 't, 'n> {
             for (name, value) in &assignments {
                 let facts = scope.facts(*value, 0);
                 let known = scope.names.get(name).copied();
-                scope.names.insert(name.clone(), known.map_or(facts, |k| if k == facts { k } else { k.join(facts) }));
+                scope.names.insert(
+                    name.clone(),
+                    known.map_or(facts, |k| if k == facts { k } else { k.join(facts) }),
+                );
             }
         }
         for (name, value) in assignments {
@@ -104,7 +107,8 @@ impl<'s, 't, 'n> Scope<'s, 't, 'n> {
         let function = call.node.child_by_field_name("function");
         function.is_some_and(|f| {
             f.kind() == "attribute"
-                && f.child_by_field_name("object").is_some_and(|o| matches!(self.source.text(o), "tl" | "triton.language" | "language"))
+                && f.child_by_field_name("object")
+                    .is_some_and(|o| matches!(self.source.text(o), "tl" | "triton.language" | "language"))
         })
     }
 
@@ -112,10 +116,14 @@ impl<'s, 't, 'n> Scope<'s, 't, 'n> {
         if depth > 60 {
             return Facts::default();
         }
-        let child = |field: &str| node.child_by_field_name(field).map(|c| self.facts(c, depth + 1)).unwrap_or_default();
+        let child = |field: &str| {
+            node.child_by_field_name(field).map(|c| self.facts(c, depth + 1)).unwrap_or_default()
+        };
         match node.kind() {
             "identifier" => self.names.get(self.source.text(node)).copied().unwrap_or_default(),
-            "parenthesized_expression" => node.named_child(0).map(|c| self.facts(c, depth + 1)).unwrap_or_default(),
+            "parenthesized_expression" => {
+                node.named_child(0).map(|c| self.facts(c, depth + 1)).unwrap_or_default()
+            }
             "subscript" => child("value"),
             "binary_operator" => {
                 let both = child("left").join(child("right"));
@@ -131,7 +139,8 @@ impl<'s, 't, 'n> Scope<'s, 't, 'n> {
     fn call_facts(&self, node: Node<'n>, depth: usize) -> Facts {
         let Some(call) = self.source.call(node) else { return Facts::default() };
         let receiver = node.child_by_field_name("function").and_then(|f| f.child_by_field_name("object"));
-        let arguments = call.positional.iter().fold(Facts::default(), |all, &arg| all.join(self.facts(arg, depth + 1)));
+        let arguments =
+            call.positional.iter().fold(Facts::default(), |all, &arg| all.join(self.facts(arg, depth + 1)));
         match call.name.as_str() {
             "program_id" => Facts { program: true, bare_program: true, ..Facts::default() },
             "arange" => Facts { lanes: true, ..Facts::default() },
@@ -186,7 +195,9 @@ impl<'s, 't, 'n> Scope<'s, 't, 'n> {
                 let name = self.source.text(term);
                 let is_pointer = self.names.get(name).is_some_and(|f| f.pointer);
                 match self.values.get(name) {
-                    Some(values) if term.kind() == "identifier" && is_pointer && seen.insert(name.to_owned()) => {
+                    Some(values)
+                        if term.kind() == "identifier" && is_pointer && seen.insert(name.to_owned()) =>
+                    {
                         todo.extend(values.iter().copied());
                     }
                     _ => out.push(term),
@@ -236,7 +247,8 @@ impl<'s, 't, 'n> Scope<'s, 't, 'n> {
         }
         let mut issue = self.issue(FindingKind::MissingStride, *pointer, Some(call));
         let row = self.source.short(*bare);
-        issue.detail = format!("{row} is added without its stride: rows overlap and only the first elements are read");
+        issue.detail =
+            format!("{row} is added without its stride: rows overlap and only the first elements are read");
         issue.after = issue.before.replacen(&row, &format!("{row} * stride"), 1);
         Some(issue)
     }
@@ -253,10 +265,12 @@ impl<'s, 't, 'n> Scope<'s, 't, 'n> {
             facts.program && facts.lanes && !facts.bounded
         })?;
         let mut issue = self.issue(FindingKind::UnmaskedAccess, call.node, Some(call));
-        let offsets = self.source.parts(tile, &["*"]).into_iter().find(|&f| self.facts(f, 0).lanes).unwrap_or(tile);
+        let offsets =
+            self.source.parts(tile, &["*"]).into_iter().find(|&f| self.facts(f, 0).lanes).unwrap_or(tile);
         let offsets = self.source.short(offsets);
         issue.expression = offsets.clone();
-        issue.detail = "no mask: the last program leaves the buffer when the size is no multiple of the block".into();
+        issue.detail =
+            "no mask: the last program leaves the buffer when the size is no multiple of the block".into();
         let body = issue.before.strip_suffix(')').unwrap_or(&issue.before).to_owned();
         issue.after = format!("{body}, mask={offsets} < n)");
         Some(issue)
@@ -269,7 +283,8 @@ impl<'s, 't, 'n> Scope<'s, 't, 'n> {
         }
         let pointer = call.positional.first()?;
         let uses_programs = self.calls.iter().any(|c| c.name == "program_id");
-        let own = self.terms(*pointer).into_iter().any(|t| self.facts(t, 0).program) || self.facts(*pointer, 0).program;
+        let own = self.terms(*pointer).into_iter().any(|t| self.facts(t, 0).program)
+            || self.facts(*pointer, 0).program;
         if !uses_programs || own || !self.facts(*pointer, 0).pointer || self.is_conditional(call.node) {
             return None;
         }
@@ -286,9 +301,12 @@ impl<'s, 't, 'n> Scope<'s, 't, 'n> {
             if around.id() == self.kernel.body.id() {
                 return false;
             }
-            let condition = around.child_by_field_name("condition").or_else(|| around.child_by_field_name("right"));
+            let condition =
+                around.child_by_field_name("condition").or_else(|| around.child_by_field_name("right"));
             if matches!(around.kind(), "if_statement" | "while_statement" | "for_statement")
-                && condition.is_some_and(|c| self.source.names(c).iter().any(|(n, _)| self.names.get(n).is_some_and(|f| f.program)))
+                && condition.is_some_and(|c| {
+                    self.source.names(c).iter().any(|(n, _)| self.names.get(n).is_some_and(|f| f.program))
+                })
             {
                 return true;
             }

@@ -72,8 +72,10 @@ impl<'t> Source<'t> {
             let Some((code, comment)) = line.split_once('#') else { continue };
             let Some(rest) = comment.trim().strip_prefix("warpfault:").map(str::trim) else { continue };
             let Some(rest) = rest.strip_prefix("ignore") else { continue };
-            let names = rest.trim().strip_prefix('[').and_then(|r| r.split_once(']')).map_or("", |(list, _)| list);
-            let names: Vec<String> = names.split(',').map(|n| n.trim().to_owned()).filter(|n| !n.is_empty()).collect();
+            let names =
+                rest.trim().strip_prefix('[').and_then(|r| r.split_once(']')).map_or("", |(list, _)| list);
+            let names: Vec<String> =
+                names.split(',').map(|n| n.trim().to_owned()).filter(|n| !n.is_empty()).collect();
             // Alone on its line it speaks of the next one.
             let own = u32::try_from(at + 1).unwrap_or(u32::MAX);
             let line = if code.trim().is_empty() { own.saturating_add(1) } else { own };
@@ -133,21 +135,29 @@ impl<'t> Source<'t> {
             let decorators: Vec<String> = node
                 .named_children(&mut cursor)
                 .filter(|child| child.kind() == "decorator")
-                .map(|child| self.text(child).trim_start_matches('@').split('(').next().unwrap_or("").trim().to_owned())
+                .map(|child| {
+                    self.text(child).trim_start_matches('@').split('(').next().unwrap_or("").trim().to_owned()
+                })
                 .collect();
             let last = |text: &str| text.rsplit('.').next().unwrap_or("").to_owned();
             let from_triton = |text: &&String| text.as_str() == "jit" || text.contains("triton");
             let is_kernel = decorators.iter().filter(from_triton).any(|d| last(d) == "jit");
-            let (Some(name), Some(body)) = (function.child_by_field_name("name"), function.child_by_field_name("body"))
+            let (Some(name), Some(body)) =
+                (function.child_by_field_name("name"), function.child_by_field_name("body"))
             else {
                 continue;
             };
             if function.kind() == "function_definition" && is_kernel {
                 out.push(KernelSource {
                     name: self.text(name).to_owned(),
-                    params: function.child_by_field_name("parameters").map(|p| self.params(p)).unwrap_or_default(),
+                    params: function
+                        .child_by_field_name("parameters")
+                        .map(|p| self.params(p))
+                        .unwrap_or_default(),
                     body,
-                    autotuned: decorators.iter().any(|d| matches!(last(d).as_str(), "autotune" | "heuristics")),
+                    autotuned: decorators
+                        .iter()
+                        .any(|d| matches!(last(d).as_str(), "autotune" | "heuristics")),
                 });
             }
         }
@@ -193,7 +203,9 @@ impl<'t> Source<'t> {
         for child in list.named_children(&mut cursor) {
             match child.kind() {
                 "keyword_argument" => {
-                    if let (Some(key), Some(value)) = (child.child_by_field_name("name"), child.child_by_field_name("value")) {
+                    if let (Some(key), Some(value)) =
+                        (child.child_by_field_name("name"), child.child_by_field_name("value"))
+                    {
                         call.keywords.push((self.text(key).to_owned(), value));
                     }
                 }
@@ -226,7 +238,9 @@ impl<'t> Source<'t> {
                     let operator = node.child_by_field_name("operator").map_or("", |o| self.text(o));
                     let sides = (node.child_by_field_name("left"), node.child_by_field_name("right"));
                     match sides {
-                        (Some(left), Some(right)) if operators.contains(&operator) => todo.extend([right, left]),
+                        (Some(left), Some(right)) if operators.contains(&operator) => {
+                            todo.extend([right, left])
+                        }
                         _ => out.push(node),
                     }
                 }
@@ -243,8 +257,10 @@ impl<'t> Source<'t> {
     pub(super) fn names<'n>(&self, node: Node<'n>) -> Vec<(String, Node<'n>)> {
         let skip = |n: &Node<'n>| {
             n.parent().is_some_and(|p| {
-                (p.kind() == "attribute" && p.child_by_field_name("attribute").map(|a| a.id()) == Some(n.id()))
-                    || (p.kind() == "keyword_argument" && p.child_by_field_name("name").map(|a| a.id()) == Some(n.id()))
+                (p.kind() == "attribute"
+                    && p.child_by_field_name("attribute").map(|a| a.id()) == Some(n.id()))
+                    || (p.kind() == "keyword_argument"
+                        && p.child_by_field_name("name").map(|a| a.id()) == Some(n.id()))
             })
         };
         Self::below(node)

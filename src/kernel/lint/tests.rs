@@ -34,7 +34,10 @@ heavy[(4,)](x, y, 5, 5, BLOCK=96, num_warps=8)
 
 fn found(text: &str) -> Vec<(String, FindingKind, u32)> {
     let list = lint("k.py", text).into_iter();
-    list.flat_map(|l| l.findings.into_iter().map(move |f| (l.entry.clone(), f.kind, f.location.unwrap().line))).collect()
+    list.flat_map(|l| {
+        l.findings.into_iter().map(move |f| (l.entry.clone(), f.kind, f.location.unwrap().line))
+    })
+    .collect()
 }
 
 #[test]
@@ -59,7 +62,10 @@ fn each_thing_is_found_where_it_stands() {
 fn before_and_after_are_given() {
     let all = lint("k.py", WRONG);
     let stride = all[1].findings.iter().find(|f| f.kind == FindingKind::MissingStride).unwrap();
-    assert_eq!(stride.remedy.as_deref(), Some("before: y_ptr + row + offs\nafter:  y_ptr + row * stride + offs"));
+    assert_eq!(
+        stride.remedy.as_deref(),
+        Some("before: y_ptr + row + offs\nafter:  y_ptr + row * stride + offs")
+    );
     let product = all[1].findings.iter().find(|f| f.kind == FindingKind::Int32Overflow).unwrap();
     assert_eq!(product.remedy.as_deref(), Some("before: row * n_cols\nafter:  row.to(tl.int64) * n_cols"));
     assert_eq!(product.reaches, "load from x_ptr");
@@ -87,7 +93,8 @@ good[(4,)](x, y, 5, 5, 5, BLOCK=128, num_warps=8)
 
 #[test]
 fn a_comment_silences() {
-    let quiet = WRONG.replace("x_ptr + offs) * 2)", "x_ptr + offs) * 2)  # warpfault: ignore[unmasked_access]");
+    let quiet =
+        WRONG.replace("x_ptr + offs) * 2)", "x_ptr + offs) * 2)  # warpfault: ignore[unmasked_access]");
     assert!(found(&quiet).iter().all(|(name, ..)| name != "no_mask"));
     let other = WRONG.replace("x_ptr + offs) * 2)", "x_ptr + offs) * 2)  # warpfault: ignore[missing_other]");
     assert_eq!(found(&other).len(), found(WRONG).len());
@@ -99,6 +106,10 @@ fn a_comment_silences() {
 fn a_broken_source_is_read_as_far_as_it_goes() {
     assert!(found(&WRONG[..WRONG.len() / 2]).len() >= 2);
     assert_eq!(found("def f(:\n  ((((("), []);
-    let deep = format!("@triton.jit\ndef k(x_ptr):\n    tl.store(x_ptr + {}1{}, 0)\n", "(".repeat(3000), ")".repeat(3000));
+    let deep = format!(
+        "@triton.jit\ndef k(x_ptr):\n    tl.store(x_ptr + {}1{}, 0)\n",
+        "(".repeat(3000),
+        ")".repeat(3000)
+    );
     let _ = found(&deep);
 }

@@ -6,7 +6,8 @@ use super::super::analyze::{Answer, analyze};
 use super::super::bind::Bindings;
 use super::super::{Kernel, cache};
 
-const TTIR: &str = "samples/triton-cache/HYIBIXINPSKPLZTE5DGPHVN57E624WX5CVI2LJYGLYFU7ETUYUOA/fused_lora_xw_kernel.ttir";
+const TTIR: &str =
+    "samples/triton-cache/HYIBIXINPSKPLZTE5DGPHVN57E624WX5CVI2LJYGLYFU7ETUYUOA/fused_lora_xw_kernel.ttir";
 const PTX: &str = "samples/ptx/crash.ptx";
 
 fn bindings() -> Bindings {
@@ -69,14 +70,17 @@ fn an_unknown_operation_makes_it_unknown() {
 
 #[test]
 fn deep_and_long_texts_end() {
-    let mut ttir = String::from("module {\n  tt.func public @k(%p: !tt.ptr<f32>, %a: i32) {\n    %v0 = arith.addi %a, %a : i32\n");
+    let mut ttir = String::from(
+        "module {\n  tt.func public @k(%p: !tt.ptr<f32>, %a: i32) {\n    %v0 = arith.addi %a, %a : i32\n",
+    );
     for at in 1..20_000 {
         ttir.push_str(&format!("    %v{at} = arith.muli %v{}, %a : i32\n", at - 1));
     }
     ttir.push_str("    %q = tt.addptr %p, %v19999 : !tt.ptr<f32>, i32\n    %x = tt.load %q : !tt.ptr<f32>\n    tt.return\n  }\n}\n");
     let found = analyze(&read("k.ttir", &ttir)[0], &Bindings::default());
     assert_eq!(found.answer, Answer::Unknown);
-    let nested = format!("module {{\n tt.func public @k(%p: !tt.ptr<f32>) {{\n{}", "scf.if %p {\n".repeat(50_000));
+    let nested =
+        format!("module {{\n tt.func public @k(%p: !tt.ptr<f32>) {{\n{}", "scf.if %p {\n".repeat(50_000));
     let _ = read("k.ttir", &nested);
     let brackets = format!("#loc = loc({}", "callsite(".repeat(50_000));
     let _ = read("k.ttir", &brackets);
