@@ -5,6 +5,7 @@
 //! silences. A lint sees one function and never proves anything: every finding is `suspected`.
 
 mod rules;
+mod scope;
 mod source;
 
 use super::analyze::{Certainty, Finding, FindingKind};
@@ -14,6 +15,10 @@ use source::Source;
 
 /// Largest source that is read, in bytes.
 const MAX_SOURCE: usize = 8 << 20;
+/// Most issues of one kernel.
+const MAX_ISSUES: usize = 1_000;
+/// Most bytes of kernels that are looked at, each as often as it is inside another.
+const MAX_LINTED: usize = 16 << 20;
 
 /// The findings of one kernel of a source file.
 #[derive(Debug, Clone)]
@@ -34,20 +39,22 @@ pub fn lint(path: &str, text: &str) -> Vec<Linted> {
         end -= 1;
     }
     let Some(source) = Source::parse(text.get(..end).unwrap_or("")) else { return Vec::new() };
+    let launches = source.launches();
     let mut out = Vec::new();
+    let mut left = MAX_LINTED;
     for kernel in source.kernels() {
-        let mut findings: Vec<Finding> = Vec::new();
-        for issue in rules::all(&source, &kernel) {
-            let silenced = source.silences(issue.line, key(issue.kind));
-            let known = findings.iter().any(|f| {
-                f.kind == issue.kind
-                    && f.location.as_ref().map(|l| (l.line, l.column)) == Some((issue.line, issue.column))
-            });
-            if !silenced && !known {
-                findings.push(issue.finding(path));
-            }
+        let size = kernel.body.end_byte() - kernel.body.start_byte();
+        // Kernels inside kernels would be read again at each level.
+        if size > left {
+            break;
         }
-        findings.sort_by_key(|f| f.location.as_ref().map(|l| (l.line, l.column)));
+        left -= size;
+        let calls = launches.get(&kernel.name).map_or(&[][..], Vec::as_slice);
+        let mut issues = rules::all(&source, &kernel, calls);
+        issues.retain(|issue| !source.silences(issue.line..=issue.last_line, key(issue.kind)));
+        issues.sort_by_key(|issue| (issue.line, issue.column));
+        issues.truncate(MAX_ISSUES);
+        let findings = grouped(issues).into_iter().map(|issue| issue.finding(path)).collect();
         let params = kernel.params.iter().map(|param| Param {
             name: param.name.clone(),
             ty: param.annotation.clone(),
@@ -61,17 +68,55 @@ pub fn lint(path: &str, text: &str) -> Vec<Linted> {
     out
 }
 
+/// One issue a place, and one a group: what a single change mends is told once, with the other lines.
+fn grouped(issues: Vec<Issue>) -> Vec<Issue> {
+    let mut out: Vec<Issue> = Vec::new();
+    let mut more: Vec<Vec<u32>> = Vec::new();
+    for issue in issues {
+        let same = |known: &Issue| {
+            known.kind == issue.kind
+                && ((known.line, known.column) == (issue.line, issue.column)
+                    || (!issue.group.is_empty() && known.group == issue.group))
+        };
+        match out.iter().position(same) {
+            Some(at) => {
+                if let (Some(lines), Some(first)) = (more.get_mut(at), out.get(at))
+                    && issue.line != first.line
+                    && !lines.contains(&issue.line)
+                {
+                    lines.push(issue.line);
+                }
+            }
+            None => {
+                out.push(issue);
+                more.push(Vec::new());
+            }
+        }
+    }
+    for (issue, lines) in out.iter_mut().zip(more).filter(|(_, lines)| !lines.is_empty()) {
+        let shown: Vec<String> = lines.iter().take(8).map(u32::to_string).collect();
+        let rest = lines.len().saturating_sub(8);
+        let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        issue.detail.push_str(&format!("; so too on line {}{rest}", shown.join(", ")));
+    }
+    out
+}
+
 /// What a rule found.
 #[derive(Debug, Clone)]
 struct Issue {
     kind: FindingKind,
     line: u32,
     column: u32,
+    /// The last line of the access: a comment on any of them silences.
+    last_line: u32,
     expression: String,
     reaches: String,
     detail: String,
     before: String,
     after: String,
+    /// Issues of one group are mended together; empty for one that stands alone.
+    group: String,
 }
 
 impl Issue {

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use tree_sitter::{Node, Parser, Tree};
 
-/// Most nodes that are looked at in one function.
-const MAX_NODES: usize = 200_000;
+/// Most nodes of a file or function that are looked at.
+const MAX_NODES: usize = 1_000_000;
 
 /// A parsed file.
 #[derive(Debug)]
@@ -35,6 +35,16 @@ pub(super) struct KernelSource<'n> {
     pub body: Node<'n>,
     /// Whether `@triton.autotune` chooses its options.
     pub autotuned: bool,
+}
+
+/// A launch of a kernel.
+#[derive(Debug, Clone)]
+pub(super) struct Launch<'n> {
+    pub call: Call<'n>,
+    /// Whether its grid is one program, in so many words.
+    pub single_program: bool,
+    /// Whether the function around it asserts that a size is a multiple.
+    pub asserts_multiple: bool,
 }
 
 /// A call with its arguments.
@@ -68,23 +78,27 @@ impl<'t> Source<'t> {
     }
 
     fn read_comments(&mut self) {
-        for (at, line) in self.text.lines().enumerate() {
-            let Some((code, comment)) = line.split_once('#') else { continue };
-            let Some(rest) = comment.trim().strip_prefix("warpfault:").map(str::trim) else { continue };
+        let mut silenced = BTreeMap::new();
+        for node in Self::below(self.root()).into_iter().filter(|node| node.kind() == "comment") {
+            let comment = self.text(node).trim_start_matches('#').trim();
+            let Some(rest) = comment.strip_prefix("warpfault:").map(str::trim) else { continue };
             let Some(rest) = rest.strip_prefix("ignore") else { continue };
             let names =
                 rest.trim().strip_prefix('[').and_then(|r| r.split_once(']')).map_or("", |(list, _)| list);
             let names: Vec<String> =
                 names.split(',').map(|n| n.trim().to_owned()).filter(|n| !n.is_empty()).collect();
+            let before = self.text.get(..node.start_byte()).unwrap_or("");
+            let alone = before.rsplit('\n').next().unwrap_or("").trim().is_empty();
             // Alone on its line it speaks of the next one.
-            let own = u32::try_from(at + 1).unwrap_or(u32::MAX);
-            let line = if code.trim().is_empty() { own.saturating_add(1) } else { own };
-            self.silenced.insert(line, names);
+            let line = Self::place(node).0;
+            silenced.insert(if alone { line.saturating_add(1) } else { line }, names);
         }
+        self.silenced = silenced;
     }
 
-    pub(super) fn silences(&self, line: u32, name: &str) -> bool {
-        self.silenced.get(&line).is_some_and(|names| names.is_empty() || names.iter().any(|n| n == name))
+    /// Whether a comment on one of these lines, or alone above them, silences a lint.
+    pub(super) fn silences(&self, lines: std::ops::RangeInclusive<u32>, name: &str) -> bool {
+        self.silenced.range(lines).any(|(_, names)| names.is_empty() || names.iter().any(|n| n == name))
     }
 
     pub(super) fn text(&self, node: Node<'_>) -> &'t str {
@@ -101,6 +115,11 @@ impl<'t> Source<'t> {
         let at = node.start_position();
         let number = |n: usize| u32::try_from(n + 1).unwrap_or(u32::MAX);
         (number(at.row), number(at.column))
+    }
+
+    /// The last line of a node.
+    pub(super) fn last_line(node: Node<'_>) -> u32 {
+        u32::try_from(node.end_position().row + 1).unwrap_or(u32::MAX)
     }
 
     /// The nodes below one, in the order of the text.
@@ -120,6 +139,17 @@ impl<'t> Source<'t> {
         out
     }
 
+    /// The nodes below one and the parent of each: asking a node for its parent walks down from the root.
+    pub(super) fn family<'n>(node: Node<'n>) -> (Vec<Node<'n>>, BTreeMap<usize, Node<'n>>) {
+        let nodes = Self::below(node);
+        let mut parents = BTreeMap::new();
+        for &parent in &nodes {
+            let mut cursor = parent.walk();
+            parents.extend(parent.named_children(&mut cursor).map(|child| (child.id(), parent)));
+        }
+        (nodes, parents)
+    }
+
     pub(super) fn root(&self) -> Node<'_> {
         self.tree.root_node()
     }
@@ -135,9 +165,9 @@ impl<'t> Source<'t> {
             let decorators: Vec<String> = node
                 .named_children(&mut cursor)
                 .filter(|child| child.kind() == "decorator")
-                .map(|child| {
-                    self.text(child).trim_start_matches('@').split('(').next().unwrap_or("").trim().to_owned()
-                })
+                .filter_map(|child| child.named_child(0))
+                .map(|name| name.child_by_field_name("function").unwrap_or(name))
+                .map(|name| self.text(name).to_owned())
                 .collect();
             let last = |text: &str| text.rsplit('.').next().unwrap_or("").to_owned();
             let from_triton = |text: &&String| text.as_str() == "jit" || text.contains("triton");
@@ -155,9 +185,7 @@ impl<'t> Source<'t> {
                         .map(|p| self.params(p))
                         .unwrap_or_default(),
                     body,
-                    autotuned: decorators
-                        .iter()
-                        .any(|d| matches!(last(d).as_str(), "autotune" | "heuristics")),
+                    autotuned: decorators.iter().any(|d| last(d).contains("tune") || last(d) == "heuristics"),
                 });
             }
         }
@@ -216,13 +244,91 @@ impl<'t> Source<'t> {
         Some(call)
     }
 
-    /// `name = value`, `name: type = value` and `name += value`, as the name and the value.
-    pub(super) fn assignment<'n>(&self, node: Node<'n>) -> Option<(String, Node<'n>)> {
-        if !matches!(node.kind(), "assignment" | "augmented_assignment") {
-            return None;
+    /// `name = value`, `name += value`, `a, b = x, y` and `for name in value`, as names and values; a name that gets a part
+    /// of a value has the whole one.
+    pub(super) fn assignments<'n>(&self, node: Node<'n>) -> Vec<(String, Node<'n>)> {
+        if !matches!(node.kind(), "assignment" | "augmented_assignment" | "for_statement") {
+            return Vec::new();
         }
-        let (left, right) = (node.child_by_field_name("left")?, node.child_by_field_name("right")?);
-        (left.kind() == "identifier").then(|| (self.text(left).to_owned(), right))
+        let (Some(left), Some(right)) = (node.child_by_field_name("left"), node.child_by_field_name("right"))
+        else {
+            return Vec::new();
+        };
+        let parts = |list: Node<'n>| -> Vec<Node<'n>> {
+            let mut cursor = list.walk();
+            list.named_children(&mut cursor).filter(|part| part.kind() != "comment").collect()
+        };
+        match left.kind() {
+            "identifier" => vec![(self.text(left).to_owned(), right)],
+            "pattern_list" | "tuple_pattern" => {
+                let (names, values) = (parts(left), parts(right));
+                let paired =
+                    matches!(right.kind(), "expression_list" | "tuple") && names.len() == values.len();
+                let each = names.into_iter().enumerate().filter(|(_, name)| name.kind() == "identifier");
+                each.map(|(at, name)| {
+                    let value = values.get(at).copied().filter(|_| paired).unwrap_or(right);
+                    (self.text(name).to_owned(), value)
+                })
+                .collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Every launch in the file, by the kernel's name.
+    pub(super) fn launches(&self) -> BTreeMap<String, Vec<Launch<'_>>> {
+        let mut out: BTreeMap<String, Vec<Launch<'_>>> = BTreeMap::new();
+        let mut around = vec![Function { end: usize::MAX, ..Function::default() }];
+        let mut calls = Vec::new();
+        let mut closed = BTreeMap::new();
+        for (at, node) in Self::below(self.root()).into_iter().enumerate() {
+            while around.len() > 1 && around.last().is_some_and(|f| f.end <= node.start_byte()) {
+                closed.extend(around.pop().map(|f| (f.id, f.asserts_multiple)));
+            }
+            let Some(function) = around.last_mut() else { break };
+            match node.kind() {
+                "function_definition" => {
+                    around.push(Function { id: at, end: node.end_byte(), ..Function::default() });
+                }
+                "assert_statement" => function.asserts_multiple |= self.text(node).contains('%'),
+                "assignment" => {
+                    for (name, value) in self.assignments(node) {
+                        function.one_program.insert(name, self.is_ones(value));
+                    }
+                }
+                "call" => {
+                    let Some((kernel, call, grid)) = self.launch(node) else { continue };
+                    let named =
+                        || around.iter().rev().find_map(|f| f.one_program.get(self.text(grid)).copied());
+                    let single_program = match grid.kind() {
+                        "identifier" => named().unwrap_or(false),
+                        _ => self.is_ones(grid),
+                    };
+                    calls.push((kernel, around.last().map_or(0, |f| f.id), call, single_program));
+                }
+                _ => {}
+            }
+        }
+        closed.extend(around.into_iter().map(|f| (f.id, f.asserts_multiple)));
+        for (kernel, function, call, single_program) in calls {
+            let asserts_multiple = function != 0 && closed.get(&function).copied().unwrap_or(false);
+            out.entry(kernel).or_default().push(Launch { call, single_program, asserts_multiple });
+        }
+        out
+    }
+
+    /// `kernel[grid](…)` as the kernel's name, the call and the grid.
+    fn launch<'n>(&self, node: Node<'n>) -> Option<(String, Call<'n>, Node<'n>)> {
+        let head = node.child_by_field_name("function").filter(|f| f.kind() == "subscript")?;
+        let kernel = head.child_by_field_name("value").filter(|v| v.kind() == "identifier")?;
+        let grid = head.child_by_field_name("subscript")?;
+        Some((self.text(kernel).to_owned(), self.call(node)?, grid))
+    }
+
+    /// `(1,)`, `1` or `(1, 1, 1)`.
+    fn is_ones(&self, node: Node<'_>) -> bool {
+        let sizes = self.text(node).trim_matches(|c| matches!(c, '(' | ')' | '[' | ']'));
+        sizes.split(',').map(str::trim).filter(|size| !size.is_empty()).all(|size| size == "1")
     }
 
     /// The terms of a sum and the factors of a product, parentheses and indexing looked through.
@@ -255,18 +361,34 @@ impl<'t> Source<'t> {
 
     /// The identifiers in an expression, names of attributes and keywords left out.
     pub(super) fn names<'n>(&self, node: Node<'n>) -> Vec<(String, Node<'n>)> {
-        let skip = |n: &Node<'n>| {
-            n.parent().is_some_and(|p| {
-                (p.kind() == "attribute"
-                    && p.child_by_field_name("attribute").map(|a| a.id()) == Some(n.id()))
-                    || (p.kind() == "keyword_argument"
-                        && p.child_by_field_name("name").map(|a| a.id()) == Some(n.id()))
-            })
-        };
-        Self::below(node)
-            .into_iter()
-            .filter(|n| n.kind() == "identifier" && !skip(n))
-            .map(|n| (self.text(n).to_owned(), n))
-            .collect()
+        let mut out = Vec::new();
+        let mut todo = vec![node];
+        while let Some(node) = todo.pop() {
+            match node.kind() {
+                "identifier" => out.push((self.text(node).to_owned(), node)),
+                "attribute" => todo.extend(node.child_by_field_name("object")),
+                "keyword_argument" => todo.extend(node.child_by_field_name("value")),
+                _ => {
+                    let mut cursor = node.walk();
+                    let mut children: Vec<Node<'n>> = node.named_children(&mut cursor).collect();
+                    children.reverse();
+                    todo.append(&mut children);
+                }
+            }
+            if out.len() >= MAX_NODES {
+                break;
+            }
+        }
+        out
     }
+}
+
+/// A function on the way down: what its launches ask about.
+#[derive(Default)]
+struct Function {
+    id: usize,
+    end: usize,
+    asserts_multiple: bool,
+    /// Names given so far, and whether the value is a grid of one program.
+    one_program: BTreeMap<String, bool>,
 }

@@ -102,6 +102,239 @@ fn a_comment_silences() {
     assert!(found(&above).iter().all(|(_, kind, _)| *kind != FindingKind::NonAtomicStore));
 }
 
+/// What silences a kernel's lints, and what it should say where nothing does.
+#[test]
+fn every_lint_is_silenced_by_its_own_name() {
+    use FindingKind::*;
+    let kinds = [
+        (UnmaskedAccess, "unmasked_access"),
+        (MissingOther, "missing_other"),
+        (Int32Overflow, "int32_overflow"),
+        (MissingStride, "missing_stride"),
+        (BlockNotPowerOfTwo, "block_not_power_of_two"),
+        (NonAtomicStore, "non_atomic_store"),
+        (FixedNumWarps, "fixed_num_warps"),
+    ];
+    for (kind, name) in kinds {
+        assert!(found(WRONG).iter().any(|(_, k, _)| *k == kind), "{name}");
+        let quiet: Vec<String> = WRONG
+            .lines()
+            .map(|line| match line.trim() {
+                "" => line.to_owned(),
+                _ => format!("{line}  # warpfault: ignore[{name}]"),
+            })
+            .collect();
+        let quiet = found(&quiet.join("\n"));
+        assert!(quiet.iter().all(|(_, k, _)| *k != kind), "{name}: {quiet:?}");
+        let others = found(WRONG).iter().filter(|(_, k, _)| *k != kind).count();
+        assert_eq!(quiet.len(), others, "{name}");
+    }
+    // In a string it is no comment.
+    let text = WRONG.replace("tl.store(out_ptr,", "\"# warpfault: ignore\"; tl.store(out_ptr,");
+    assert_eq!(found(&text).len(), found(WRONG).len());
+}
+
+fn kinds(body: &str) -> Vec<(FindingKind, u32)> {
+    let head = "@triton.jit\ndef k(x_ptr, y_ptr, w_ptr, n, m, stride, H, D: tl.constexpr, EVEN: tl.constexpr, BLOCK: tl.constexpr):\n";
+    let body: String = body.lines().map(|line| format!("    {line}\n")).collect();
+    found(&format!("{head}{body}")).into_iter().map(|(_, kind, line)| (kind, line - 2)).collect()
+}
+
+const TILE: &str = "pid = tl.program_id(0)\noffs = pid * BLOCK + tl.arange(0, BLOCK)\n";
+
+fn tile(body: &str) -> Vec<(FindingKind, u32)> {
+    kinds(&format!("{TILE}{body}"))
+}
+
+#[test]
+fn a_product_in_32_bits_is_told_once_a_row() {
+    let twice = "x = tl.load(x_ptr + pid * stride + tl.arange(0, D))\ntl.store(y_ptr + pid * m, tl.sum(x))";
+    assert_eq!(tile(twice), [(FindingKind::Int32Overflow, 3)]);
+    let all = lint(
+        "k.py",
+        &format!(
+            "@triton.jit\ndef k(x_ptr, m):\n    pid = tl.program_id(0)\n    tl.store(x_ptr + pid * m, 1)\n    tl.store(x_ptr + 1 + pid * m, 1)\n"
+        ),
+    );
+    assert!(all[0].findings[0].detail.ends_with("; so too on line 5"), "{}", all[0].findings[0].detail);
+    // Through names, in a loop, in a tuple, and widened too late.
+    let through = "off = pid * stride + tl.arange(0, D)\ntl.store(x_ptr + off, 1)";
+    assert_eq!(tile(through), [(FindingKind::Int32Overflow, 3)]);
+    let looped = "for row in range(pid, n, m):\n    tl.store(x_ptr + row * stride, 1)";
+    assert_eq!(tile(looped), [(FindingKind::Int32Overflow, 4)]);
+    let pair = "a, b = tl.program_id(1), 0\ntl.store(x_ptr + a * stride, 1)";
+    assert_eq!(tile(pair), [(FindingKind::Int32Overflow, 4)]);
+    let late = "tl.store(x_ptr + (pid * stride).to(tl.int64), 1)";
+    assert_eq!(tile(late), [(FindingKind::Int32Overflow, 3)]);
+}
+
+#[test]
+fn a_wide_or_small_product_is_none() {
+    for body in [
+        "tl.store(x_ptr + pid.to(tl.int64) * stride, 1)",
+        "tl.store(x_ptr + tl.cast(pid, tl.int64) * stride, 1)",
+        "row = pid.to(tl.int64)\ntl.store(x_ptr + row * stride, 1)",
+        "off = (pid.to(tl.int64) * stride) + offs\ntl.store(x_ptr + off, 1, mask=offs < n)",
+        // a constant width, a head
+        "tl.store(x_ptr + pid * D, 1)",
+        "tl.store(x_ptr + (pid % H) * stride, 1)",
+        "head = tl.program_id(1)\ntl.store(x_ptr + head * stride, 1)",
+    ] {
+        assert_eq!(tile(body), [], "{body}");
+    }
+    let wide =
+        "@triton.jit\ndef k(x_ptr, stride: tl.int64):\n    tl.store(x_ptr + tl.program_id(0) * stride, 1)\n";
+    assert_eq!(found(wide), []);
+}
+
+#[test]
+fn a_block_is_masked_or_said_to_fit() {
+    assert_eq!(tile("tl.store(y_ptr + offs, 1)"), [(FindingKind::UnmaskedAccess, 3)]);
+    assert_eq!(tile("p = x_ptr + offs[:, None] * D\nx = tl.load(p)"), [(FindingKind::UnmaskedAccess, 4)]);
+    assert_eq!(
+        kinds("start = tl.program_id(0) * BLOCK\ntl.store(y_ptr + start + tl.arange(0, BLOCK), 1)"),
+        [(FindingKind::UnmaskedAccess, 2)]
+    );
+    for body in [
+        "tl.store(y_ptr + offs, 1, mask=offs < n)",
+        "tl.store(y_ptr + offs, 1, offs < n)",
+        "tl.store(y_ptr + offs % n, 1)",
+        "offs = offs % n\ntl.store(y_ptr + offs, 1)",
+        // one row's own width
+        "tl.store(y_ptr + pid * D + tl.arange(0, BLOCK), 1)",
+        "if EVEN:\n    tl.store(y_ptr + offs, 1)\nelse:\n    tl.store(y_ptr + offs, 1, mask=offs < n)",
+        "if EVEN:\n    x = tl.load(x_ptr + offs)",
+        // whole blocks first, the last one under a mask
+        "for i in range(0, n):\n    x = tl.load(x_ptr + offs)\nx = tl.load(x_ptr + offs, mask=offs < n)",
+    ] {
+        assert_eq!(tile(body), [], "{body}");
+    }
+    let asserted = "@triton.jit\ndef k(x_ptr, BLOCK: tl.constexpr):\n    tl.store(x_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), 1)\n\ndef f(x):\n    assert x.numel() % 64 == 0\n    k[(9,)](x, BLOCK=64)\n";
+    assert_eq!(found(asserted), []);
+}
+
+#[test]
+fn undefined_lanes_count_where_they_are_reduced() {
+    let other = [(FindingKind::MissingOther, 3)];
+    let masked = |rest: &str| tile(&format!("x = tl.load(x_ptr + offs, mask=offs < n)\n{rest}"));
+    assert_eq!(masked("s = tl.sum(x)"), other);
+    assert_eq!(masked("s = tl.max(tl.exp(x.to(tl.float32)), axis=0)"), other);
+    assert_eq!(masked("z = x * 2.0\nz += 1\ns = tl.sum(z * z, 0)"), other);
+    for body in [
+        "tl.store(y_ptr + offs, x * 2, mask=offs < n)",
+        "x = tl.where(offs < n, x, 0.0)\ns = tl.sum(x)",
+        "s = tl.sum(tl.where(offs < n, x, 0.0))",
+        "s = tl.cumsum(x, 0)",
+        "w = tl.load(w_ptr + offs, mask=offs < n, other=0.0)\ns = tl.sum(w * x)",
+        "x = tl.load(y_ptr + offs, mask=offs < n, other=0.0)\ns = tl.sum(x)",
+    ] {
+        assert_eq!(masked(body), [], "{body}");
+    }
+    let block = |mask: &str, rest: &str| {
+        tile(&format!(
+            "c = tl.arange(0, D)\nx = tl.load(x_ptr + offs[:, None] * D + c[None, :], mask={mask})\n{rest}"
+        ))
+    };
+    let rows = "offs[:, None] < n";
+    let other = [(FindingKind::MissingOther, 4)];
+    assert_eq!(block(rows, "s = tl.sum(x, axis=1)"), []);
+    assert_eq!(block(rows, "s = tl.sum(x, axis=0)"), other);
+    assert_eq!(block(rows, "s = tl.sum(x)"), other);
+    assert_eq!(block("c[None, :] < n", "s = tl.max(x, axis=1)"), other);
+    assert_eq!(block(rows, "y = tl.dot(x, tl.load(w_ptr + c[:, None] * D + c[None, :]))"), []);
+    assert_eq!(block("(offs[:, None] < n) & (c[None, :] < m)", "y = tl.dot(x, x)"), other);
+    assert_eq!(
+        block(rows, "w = tl.load(w_ptr + c[:, None] * D, other=0.0, mask=c[:, None] < m)\ny = tl.dot(w, x)"),
+        []
+    );
+}
+
+#[test]
+fn one_address_for_all_programs() {
+    let sum = "s = tl.sum(tl.load(x_ptr + offs, mask=offs < n, other=0.0))\n";
+    let stored = |rest: &str| tile(&format!("{sum}{rest}"));
+    assert_eq!(stored("tl.store(y_ptr, s)"), [(FindingKind::NonAtomicStore, 4)]);
+    assert_eq!(stored("tl.store(y_ptr + 1, s)"), [(FindingKind::NonAtomicStore, 4)]);
+    for body in [
+        "tl.atomic_add(y_ptr, s)",
+        "tl.store(y_ptr + pid, s)",
+        "y_ptr += pid\ntl.store(y_ptr, s)",
+        "if pid == 0:\n    tl.store(y_ptr, s)",
+        "if pid > 0:\n    return\ntl.store(y_ptr, s)",
+        "last = tl.atomic_add(w_ptr, 1) == n\nif last:\n    tl.store(y_ptr, s)",
+        "tl.store(y_ptr, 1)",
+        "slot = tl.load(w_ptr + pid)\ntl.store(y_ptr + slot, s)",
+    ] {
+        assert_eq!(stored(body), [], "{body}");
+    }
+    for grid in ["(1,)", "(1, 1, 1)"] {
+        let text = format!(
+            "@triton.jit\ndef k(x_ptr):\n    tl.store(x_ptr, tl.program_id(0))\n\ndef f(x):\n    grid = {grid}\n    k[grid](x)\n"
+        );
+        assert_eq!(found(&text), [], "{grid}");
+        let many = text.replace(grid, "(n,)");
+        assert_eq!(found(&many).len(), 1);
+    }
+}
+
+#[test]
+fn a_row_beside_its_columns_needs_a_stride() {
+    let row = "c = tl.arange(0, D)\n";
+    let at = |rest: &str| tile(&format!("{row}{rest}"));
+    assert_eq!(at("x = tl.load(x_ptr + pid + c)"), [(FindingKind::MissingStride, 4)]);
+    assert_eq!(at("p = x_ptr + pid\nx = tl.load(p + c)"), [(FindingKind::MissingStride, 5)]);
+    for body in [
+        "x = tl.load(x_ptr + pid * D + c)",
+        "x = tl.load(x_ptr + pid)",
+        // the program is the column
+        "x = tl.load(x_ptr + c * m + pid)",
+        "x = tl.load(x_ptr + pid + tl.arange(0, 1))",
+    ] {
+        assert_eq!(at(body), [], "{body}");
+    }
+}
+
+#[test]
+fn blocks_and_warps() {
+    let text = |decorator: &str, size: &str, warps: &str| {
+        format!(
+            "{decorator}\n@triton.jit\ndef k(a_ptr, BLOCK: tl.constexpr):\n    x = tl.arange(0, BLOCK)\n    tl.store(a_ptr, tl.dot(x, x))\n\nk[(1,)](a, BLOCK={size}, num_warps={warps})\n"
+        )
+    };
+    let kinds = |text: String| found(&text).into_iter().map(|(_, kind, _)| kind).collect::<Vec<_>>();
+    assert_eq!(kinds(text("", "128", "w")), []);
+    assert_eq!(kinds(text("", "96", "w")), [FindingKind::BlockNotPowerOfTwo]);
+    assert_eq!(kinds(text("", "128", "8")), [FindingKind::FixedNumWarps]);
+    assert_eq!(kinds(text("@triton.autotune(configs=[], key=['n'])", "128", "8")), []);
+    // without a `dot` it is no heavy kernel
+    assert_eq!(kinds(text("", "128", "8").replace("tl.dot(x, x)", "1")), []);
+}
+
+#[test]
+fn hostile_sources_end() {
+    let head = "@triton.jit\ndef k(x_ptr, n):\n    p = tl.program_id(0)\n";
+    let sum = format!("{head}    tl.store(x_ptr{}, p)\n", " + p * n".repeat(20_000));
+    let product = format!(
+        "{head}    x = tl.load(x_ptr, p < n)\n    tl.store(x_ptr, tl.sum(x{}))\n",
+        " * x".repeat(5_000)
+    );
+    let names: String =
+        (0..3_000).map(|i| format!("    a = a + b{i} + tl.load(x_ptr + a * n)\n    b{i} = a\n")).collect();
+    let nested: String =
+        (0..300).map(|i| format!("{}@triton.jit\n{}def k{i}(x):\n", " ".repeat(i), " ".repeat(i))).collect();
+    let returns = format!("{head}{}", "    if p: return\n    tl.store(x_ptr, p)\n".repeat(3_000));
+    for text in [
+        sum,
+        product,
+        format!("{head}{names}"),
+        nested,
+        returns,
+        format!("{head}{}", "k[(1,)](a)\n".repeat(5_000)),
+    ] {
+        let _ = found(&text);
+    }
+}
+
 #[test]
 fn a_broken_source_is_read_as_far_as_it_goes() {
     assert!(found(&WRONG[..WRONG.len() / 2]).len() >= 2);
