@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::kernel::Kernel;
+use crate::kernel::lint::Linted;
 use crate::read::coredump::DumpSummary;
 pub use crate::read::event::InputId;
 use crate::read::event::{Data, Event};
@@ -40,6 +41,15 @@ pub struct InputMeta {
     pub truncated: bool,
 }
 
+/// A source among the inputs, and what the lints say about its kernels.
+#[derive(Debug, Clone)]
+pub struct LintedSource {
+    /// The input.
+    pub input: InputId,
+    /// Its kernels; none without one.
+    pub kernels: Vec<Linted>,
+}
+
 /// An incident.
 #[derive(Debug, Clone, Default)]
 pub struct Case {
@@ -48,6 +58,7 @@ pub struct Case {
     notes: Vec<Note>,
     dumps: Vec<(EvidenceId, Box<DumpSummary>)>,
     kernels: Vec<(EvidenceId, Arc<Kernel>)>,
+    sources: Vec<LintedSource>,
     matcher: Matcher,
     matched: Matched,
     reruns: BTreeSet<InputId>,
@@ -167,6 +178,17 @@ impl Case {
     #[must_use]
     pub fn kernel(&self, evidence: EvidenceId) -> Option<Arc<Kernel>> {
         self.kernels.iter().find(|(id, _)| *id == evidence).map(|(_, kernel)| Arc::clone(kernel))
+    }
+
+    /// Keeps what the lints say about a source among the inputs.
+    pub fn attach_source(&mut self, source: LintedSource) {
+        self.sources.push(source);
+    }
+
+    /// Sources with kernels in them.
+    #[must_use]
+    pub fn sources(&self) -> &[LintedSource] {
+        &self.sources
     }
 
     /// Adds a note about what could not be used.

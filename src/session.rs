@@ -68,6 +68,8 @@ pub struct Session {
 
 /// Inputs whose readings are held at the same time.
 const INPUTS_AT_ONCE: usize = 64;
+/// Sources whose lints are kept.
+const SOURCE_LIMIT: usize = 64;
 
 impl Default for Session {
     fn default() -> Self {
@@ -278,7 +280,13 @@ impl Session {
             first = first.or(Some(evidence));
         }
         let (kernels, notes) = kernels::read(&input, id);
-        let is_kernel = !kernels.is_empty();
+        let source = kernels::linted(&input, id);
+        let is_kernel = !kernels.is_empty() || source.is_some();
+        if let Some(source) = source
+            && self.case.sources().len() < SOURCE_LIMIT
+        {
+            self.case.attach_source(source);
+        }
         for note in notes {
             self.case.note("warning", format!("{}: {note}", input.path));
         }

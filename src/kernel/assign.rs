@@ -44,6 +44,8 @@ pub struct Assigned {
     pub example: Option<Box<Analysis>>,
     /// An assignment under which nothing wraps.
     pub counterexample: Option<BTreeMap<String, i128>>,
+    /// What stopped the first analysis that stayed unknown.
+    pub doubt: Option<String>,
     /// The rows that were taken not to overlap: stride at least extent, by argument name.
     pub layout: Vec<(String, String)>,
     /// Arguments that an index can depend on and that were assigned.
@@ -98,6 +100,7 @@ pub fn assign(kernel: &Kernel, base: &Bindings, numbers: &[Number]) -> Assigned 
         cut: false,
         example: None,
         counterexample: None,
+        doubt: None,
         layout: layout.iter().map(|&(s, e)| (names(s), names(e))).collect(),
         arguments: choices.iter().map(|(i, _)| names(*i)).collect(),
     };
@@ -148,7 +151,12 @@ fn try_one(kernel: &Kernel, bindings: &Bindings, out: &mut Assigned) {
                 out.example = Some(Box::new(analysis));
             }
         }
-        Answer::Unknown => out.unknown += 1,
+        Answer::Unknown => {
+            out.unknown += 1;
+            if out.doubt.is_none() {
+                out.doubt = analysis.unknown.into_iter().next().map(|unknown| unknown.what);
+            }
+        }
         Answer::Fits => {
             out.counterexample.get_or_insert_with(|| bindings.values.clone());
         }

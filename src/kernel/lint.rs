@@ -141,7 +141,8 @@ impl Issue {
 }
 
 /// A finding's name in a comment that silences it.
-fn key(kind: FindingKind) -> &'static str {
+#[must_use]
+pub fn key(kind: FindingKind) -> &'static str {
     match kind {
         FindingKind::Int32Overflow => "int32_overflow",
         FindingKind::UnmaskedAccess => "unmasked_access",

@@ -5,6 +5,7 @@
 
 mod asked;
 mod events;
+mod kernel;
 mod launch;
 mod probe;
 mod ranks;
@@ -34,6 +35,7 @@ pub fn evidence(case: &Case, verdict: &Verdict) -> Known {
     launch::put(&mut known, case, verdict);
     events::put(&mut known, case, verdict);
     probe::put(&mut known, case, verdict);
+    kernel::put(&mut known, case, verdict);
     known
 }
 

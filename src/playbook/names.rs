@@ -208,6 +208,42 @@ pub static NAMES: &[Name] = &[
     name("facts.distance.column", Number(0), "its column"),
     name("facts.distance.element_bytes", Number(2), "element size that fits, in bytes"),
     name("facts.distance.agrees", Yes, "whether an independent fact agrees"),
+    name(
+        "facts.kernel.answer",
+        Text("wraps"),
+        "what the suspected compiled kernels say about the log's numbers: wraps, fits or unknown",
+    ),
+    name("facts.kernel.entry", Text("fused_lora_xw_kernel"), "the kernel that says so"),
+    name("facts.kernel.why", Text("the index is loaded"), "what keeps it unknown"),
+    name("facts.kernel.tried", Number(2), "in how many ways the log's numbers fit its arguments"),
+    name("facts.kernel.wrapping", Number(2), "under how many of them an index wraps"),
+    name("facts.kernel.always", Yes, "whether it wraps under all of them"),
+    name("facts.kernel.values", Text("M=234624, N=9216"), "the arguments of one such way"),
+    name(
+        "facts.kernel.expression",
+        Text("offs_m * stride_ym"),
+        "the index that wraps, in the author's names",
+    ),
+    name("facts.kernel.reaches", Text("store to y_ptr"), "the access that it reaches"),
+    name("facts.kernel.file", Text("/home/user/kernel.py"), "file of that index"),
+    name("facts.kernel.line", Number(18), "its line"),
+    name("facts.kernel.place", Text("kernel.py:18"), "file name and line together"),
+    name("facts.kernel.max_value", Number(2_162_285_568), "its largest exact value"),
+    name("facts.kernel.argument", Text("M"), "the argument that was swept"),
+    name("facts.kernel.safe", Number(233_017), "largest value of it that is safe"),
+    name("facts.kernel.first_unsafe", Number(233_018), "first value of it that wraps"),
+    name("facts.kernel.lattice", Number(16), "what that argument is a multiple of"),
+    name("facts.kernel.safe_on_lattice", Number(233_008), "largest safe multiple of that"),
+    name("facts.kernel.with", Text("stride_ym 9,216"), "the other arguments of the index"),
+    name("facts.source.checked", Yes, "whether a Triton source is among the inputs; never missing"),
+    name(
+        "facts.source.path",
+        Text("/home/user/kernel.py"),
+        "Python file that the failure names, quoted for a shell",
+    ),
+    name("facts.source.kernels", Number(2), "kernels in the sources among the inputs"),
+    name("facts.source.findings", Number(1), "what the source check found in them"),
+    name("facts.source.list", Text("kernel.py:18 int32_overflow: row * stride"), "the first of them"),
     name("facts.blocking.place", Text("kernel.py:49"), "where a run with launch blocking stopped"),
     name("facts.blocking.same_place", Yes, "whether that is the place of the first run"),
     name("facts.blocking.chain", Text("a.py:1 → b.py:2"), "own frames of the blocking run"),
@@ -394,7 +430,7 @@ mod tests {
         assert!(is_known("verdict.class") && is_known("shapes.first") && is_known("environment.NCCL_DEBUG"));
         assert!(!is_known("verdict.clas") && !is_known("verdict.class.x") && !is_known("facts.nothing"));
         assert_eq!(nearest("verdict.clas"), Some("verdict.class"));
-        assert_eq!(nearest("facts.safe"), Some("shapes.first.safe"));
+        assert_eq!(nearest("shapes.first.saf"), Some("shapes.first.safe"));
         assert_eq!(nearest("a.completely.different.name"), None);
     }
 }

@@ -111,13 +111,13 @@ impl StepKind {
     /// Whether the evidence alone picks the outcome.
     #[must_use]
     pub fn is_automatic(self) -> bool {
-        matches!(self, Self::Look | Self::Compute)
+        matches!(self, Self::Look | Self::Compute | Self::Kernel)
     }
 
     /// Whether the engineer may pick among outcomes without a condition.
     #[must_use]
     pub fn is_picked(self) -> bool {
-        matches!(self, Self::Apply | Self::Kernel | Self::Probe | Self::Repro)
+        matches!(self, Self::Apply | Self::Probe | Self::Repro)
     }
 }
 

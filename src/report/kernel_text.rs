@@ -37,6 +37,8 @@ fn one(kernel: &KernelView, line: &SourceLine<'_>) -> String {
     let _ = writeln!(out, "  {}", escape(&kernel.path));
     if kernel.source != SourceView::Python {
         let _ = writeln!(out, "  {}", sentence(kernel));
+    } else if kernel.findings.is_empty() {
+        let _ = writeln!(out, "  no lint has anything to say");
     }
     if !kernel.assumptions.is_empty() {
         let values: Vec<String> = kernel
@@ -103,7 +105,12 @@ fn title(kind: KindView) -> &'static str {
 fn finding(finding: &FindingView, line: &SourceLine<'_>) -> String {
     let mut out = String::new();
     let place = finding.location.as_ref().map(|l| format!("  {}", short(l))).unwrap_or_default();
-    let _ = writeln!(out, "  {}{}", title(finding.kind), escape(&place));
+    let computed = finding.max_value.is_some();
+    let title = match finding.kind {
+        KindView::Int32Overflow if !computed => "32-bit index may wrap",
+        kind => title(kind),
+    };
+    let _ = writeln!(out, "  {title}{}", escape(&place));
     if let Some(text) = finding.location.as_ref().and_then(line) {
         let _ = writeln!(out, "    | {}", escape(text.trim()));
     }
@@ -112,7 +119,7 @@ fn finding(finding: &FindingView, line: &SourceLine<'_>) -> String {
             if finding.reaches.is_empty() { String::new() } else { format!("  →  {}", finding.reaches) };
         let _ = writeln!(out, "    {}{}", escape(&finding.expression), escape(&goes));
     }
-    if finding.kind == KindView::Int32Overflow {
+    if finding.kind == KindView::Int32Overflow && computed {
         if let (Some(value), Some(limit)) = (finding.max_value, finding.limit) {
             let over = grouped_signed((value - limit).abs());
             let _ = writeln!(out, "    {} is {over} past {}", grouped_signed(value), grouped_signed(limit));

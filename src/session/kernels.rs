@@ -1,12 +1,14 @@
 //! Compiled kernels among the inputs: Triton cache entries, TTIR and PTX files.
 //!
-//! In: an input. Out: kernels with the event that stands for each. It leaves the question whether they wrap to the verdict.
+//! In: an input. Out: kernels with the event that stands for each, or what the lints say about a source. It leaves the
+//! question whether they wrap to the verdict.
 
 use std::collections::BTreeMap;
 
-use crate::kernel::Kernel;
+use crate::case::LintedSource;
 use crate::kernel::cache::{self, File, Metadata};
 use crate::kernel::model::Source;
+use crate::kernel::{Kernel, lint};
 use crate::read::event::{CompiledKernel, Data, Event, Origin, Span};
 use crate::source::{Input, InputId, InputKind};
 
@@ -27,6 +29,16 @@ pub fn read(input: &Input, id: InputId) -> (Vec<(Event, Kernel)>, Vec<String>) {
     };
     let none = Metadata::default();
     (kernels.into_iter().map(|(key, kernel)| (event(id, &key, &kernel, &none), kernel)).collect(), Vec::new())
+}
+
+/// What the lints say about a Triton source; none where the input is no such source.
+pub fn linted(input: &Input, id: InputId) -> Option<LintedSource> {
+    let path = input.path.unescaped();
+    if input.kind != InputKind::SourceCode || !path.ends_with(".py") {
+        return None;
+    }
+    let kernels = lint::lint(path, &text(&input.bytes));
+    (!kernels.is_empty()).then_some(LintedSource { input: id, kernels })
 }
 
 fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {

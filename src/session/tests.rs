@@ -370,3 +370,43 @@ fn what_was_done_stands_in_every_report() {
     let redacted = report::redact::redact(report);
     assert_eq!(redacted.history[0].by.as_deref(), Some("USER-1"));
 }
+
+/// The compiled kernels among the inputs answer their step, and nobody is asked.
+#[test]
+fn compiled_kernels_answer_their_step() {
+    let both = |entries: &[&str]| {
+        let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+        session.apply(Input::Loaded(sample("triton-cache", entries)));
+        walk(&mut session, WalkInput::Start("index-overflow".to_owned()));
+        session
+    };
+    let kernel = |session: &Session| {
+        let step = session.walk().step(&at("kernel")).unwrap().clone();
+        (step.outcome.unwrap_or_default(), step.reading.unwrap_or_default())
+    };
+    let session = both(&["HYIBIXINPSKPLZTE5DGPHVN57E624WX5CVI2LJYGLYFU7ETUYUOA"]);
+    let (outcome, reading) = kernel(&session);
+    assert_eq!(outcome, "wraps");
+    assert!(
+        reading.starts_with(
+            "fused_lora_xw_kernel wraps: first wrap at M=233018 with stride_ym 9,216, offs_m * stride_ym at triton_cases.py:18"
+        ),
+        "{reading}"
+    );
+    let alone = opened(sample("triton-int32-wrap", &["run.log"]));
+    assert!(alone.walk().step(&at("kernel")).is_none_or(|step| step.outcome.is_none()));
+}
+
+#[test]
+fn a_source_among_the_inputs_is_checked() {
+    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+    let check = StepRef::new("triton-review", "source-check");
+    walk(&mut session, WalkInput::Start("triton-review".to_owned()));
+    let reading =
+        |session: &Session| session.walk().step(&check).unwrap().reading.clone().unwrap_or_default();
+    assert!(
+        reading(&session).ends_with("This reads one: warpfault kernel /home/user/lora/py/triton_cases.py")
+    );
+    session.apply(Input::Loaded(sample("../tests/fixtures/ttir", &["kernels.py"])));
+    assert!(reading(&session).contains("kernels.py:"), "{}", reading(&session));
+}

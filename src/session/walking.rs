@@ -137,7 +137,7 @@ impl Walking {
             record: Record::default(),
             walk: Walk::default(),
             // Their rooms are not built yet.
-            unavailable: vec![StepKind::Kernel, StepKind::Repro],
+            unavailable: vec![StepKind::Repro],
             stamp: Stamp::default(),
             proposal: None,
             probe: None,

@@ -10,6 +10,7 @@ pub mod distance;
 mod distance_words;
 mod dump;
 mod graph;
+pub mod kernel_answer;
 mod named;
 pub mod overflow;
 pub mod probe;

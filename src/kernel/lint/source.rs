@@ -8,6 +8,8 @@ use tree_sitter::{Node, Parser, Tree};
 
 /// Most nodes of a file or function that are looked at.
 const MAX_NODES: usize = 1_000_000;
+/// Most terms, factors and names of one expression that are looked at.
+const MAX_PARTS: usize = 512;
 
 /// A parsed file.
 #[derive(Debug)]
@@ -107,7 +109,8 @@ impl<'t> Source<'t> {
 
     /// On one line, blanks squeezed.
     pub(super) fn short(&self, node: Node<'_>) -> String {
-        let words: Vec<&str> = self.text(node).split_whitespace().collect();
+        let text: String = self.text(node).chars().take(640).collect();
+        let words: Vec<&str> = text.split_whitespace().collect();
         words.join(" ").chars().take(160).collect()
     }
 
@@ -352,7 +355,7 @@ impl<'t> Source<'t> {
                 }
                 _ => out.push(node),
             }
-            if out.len() + todo.len() > MAX_NODES {
+            if out.len() + todo.len() > MAX_PARTS {
                 break;
             }
         }
@@ -375,7 +378,7 @@ impl<'t> Source<'t> {
                     todo.append(&mut children);
                 }
             }
-            if out.len() >= MAX_NODES {
+            if out.len() >= MAX_PARTS {
                 break;
             }
         }

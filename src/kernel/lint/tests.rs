@@ -147,8 +147,9 @@ fn tile(body: &str) -> Vec<(FindingKind, u32)> {
 }
 
 #[test]
-fn a_product_in_32_bits_is_told_once_a_row() {
-    let twice = "x = tl.load(x_ptr + pid * stride + tl.arange(0, D))\ntl.store(y_ptr + pid * m, tl.sum(x))";
+fn a_product_in_32_bits_is_told_once() {
+    let twice =
+        "x = tl.load(x_ptr + pid * stride + tl.arange(0, D))\ntl.store(y_ptr + pid * stride, tl.sum(x))";
     assert_eq!(tile(twice), [(FindingKind::Int32Overflow, 3)]);
     let all = lint(
         "k.py",

@@ -34,6 +34,7 @@ fn evidence() -> Known {
     known.put("limits.int32", 2_147_483_647_u64);
     known.put("shapes.count", 0);
     known.put("facts.probe.proven", false);
+    known.put("facts.source.checked", false);
     for input in ["kernel_log", "sanitizer_report", "core_dump", "triton_cache", "flight_recorder", "ras"] {
         known.put(&format!("facts.{input}"), false);
     }
@@ -136,7 +137,7 @@ impl Scenario {
             record: &self.record,
             runs: &self.runs,
             probe: None,
-            unavailable: &[schema::StepKind::Kernel, schema::StepKind::Probe, schema::StepKind::Repro],
+            unavailable: &[schema::StepKind::Probe, schema::StepKind::Repro],
         };
         walker.walk(Some(&playbook.id), &[])
     }

@@ -73,8 +73,8 @@ fn narrow_product<'n>(
     if issue.after == issue.before {
         issue.after = issue.before.replacen(&text, &format!("({text}).to(tl.int64)"), 1);
     }
-    // One row index, one mend: its other products are named by the first.
-    issue.group = text;
+    // One product, one mend: its other places are named by the first.
+    issue.group.clone_from(&issue.before);
     Some(issue)
 }
 
