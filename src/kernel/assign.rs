@@ -218,7 +218,7 @@ fn layout(kernel: &Kernel) -> Vec<(usize, usize)> {
         roots.extend(facts.iter().map(|f| f.0));
         let env = environment(model, &Bindings::default(), &std::collections::BTreeSet::new(), &roots);
         let poly = env.poly(access.offset);
-        let unit = i128::from(access.bytes.max(1));
+        let unit = i128::from(access.element_bytes.max(1));
         let arg = |id: NodeId| match dag.as_var(id).map(|(_, v)| &v.kind) {
             Some(VarKind::Arg(index)) => Some(*index),
             _ => None,

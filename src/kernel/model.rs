@@ -68,8 +68,10 @@ pub struct Access {
     pub also: Vec<NodeId>,
     /// What holds wherever the access happens.
     pub facts: Vec<Fact>,
-    /// Bytes of one element.
+    /// Bytes from the address on that one access touches: a vector's whole width.
     pub bytes: u32,
+    /// Bytes of one element.
+    pub element_bytes: u32,
     /// Whether a mask or a bounds check guards it.
     pub masked: bool,
     /// Whether a masked load says what masked lanes read.

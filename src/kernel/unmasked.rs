@@ -105,7 +105,7 @@ fn tile(kernel: &Kernel, bindings: &Bindings, access: &Access) -> Option<Tile> {
         return None;
     }
     let poly = env.poly(access.offset);
-    let bytes = i128::from(access.bytes.max(1));
+    let bytes = i128::from(access.element_bytes.max(1));
     let mut programs: Vec<(u8, i128)> = Vec::new();
     let mut span = 0i128;
     for (mono, c) in poly.terms() {

@@ -145,7 +145,7 @@ pub fn feeds_addresses(kernel: &Kernel, index: usize) -> bool {
 /// The largest element that is read or written from parameter `index`, in bytes.
 #[must_use]
 pub fn access_bytes(kernel: &Kernel, index: usize) -> Option<u32> {
-    accesses(kernel, index).map(|access| access.bytes).max()
+    accesses(kernel, index).map(|access| access.element_bytes).max()
 }
 
 /// First byte and the one past the last that an access touches.
@@ -200,7 +200,7 @@ pub fn stride(kernel: &Kernel, bindings: &Bindings, name: &str) -> Option<(i128,
         let mut zeroed = bindings.clone();
         zeroed.values.insert(name.to_owned(), 0);
         if let Some((0, row)) = span(kernel, &zeroed, access) {
-            let unit = i128::from(access.bytes.max(1)).min(scale.abs().max(1));
+            let unit = i128::from(access.element_bytes.max(1)).min(scale.abs().max(1));
             let elements = (row + unit - 1) / unit;
             let laid = (elements + lattice - 1) / lattice * lattice;
             let pointer = model.params.get(base).map_or_else(String::new, |param| param.name.clone());

@@ -153,9 +153,7 @@ fn a_product_in_32_bits_is_told_once() {
     assert_eq!(tile(twice), [(FindingKind::Int32Overflow, 3)]);
     let all = lint(
         "k.py",
-        &format!(
-            "@triton.jit\ndef k(x_ptr, m):\n    pid = tl.program_id(0)\n    tl.store(x_ptr + pid * m, 1)\n    tl.store(x_ptr + 1 + pid * m, 1)\n"
-        ),
+        "@triton.jit\ndef k(x_ptr, m):\n    pid = tl.program_id(0)\n    tl.store(x_ptr + pid * m, 1)\n    tl.store(x_ptr + 1 + pid * m, 1)\n",
     );
     assert!(all[0].findings[0].detail.ends_with("; so too on line 5"), "{}", all[0].findings[0].detail);
     // Through names, in a loop, in a tuple, and widened too late.

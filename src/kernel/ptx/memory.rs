@@ -100,8 +100,7 @@ impl Lowering<'_> {
             let zero = self.dag.constant(0, 32);
             own.push((self.dag.compare(Pred::Ne, size, zero, Self::origin(index)), true));
         }
-        let bytes =
-            instruction.opcode.rsplit('.').find_map(type_width).map_or(1, |bits| u32::from(bits).div_ceil(8));
+        let (bytes, element_bytes) = widths(instruction, is_copy);
         for way in ways {
             let mut facts = way.clone();
             facts.extend(&own);
@@ -114,6 +113,7 @@ impl Lowering<'_> {
                 also: Vec::new(),
                 facts,
                 bytes,
+                element_bytes,
                 masked,
                 has_other: true,
                 origin: Self::origin(index),
@@ -259,13 +259,15 @@ impl Lowering<'_> {
                 back.iter().map(|&(node, truth)| (replace_trip(&mut self.dag, node, trip, zero), truth));
             let start: Vec<Fact> = start.collect();
             let implied = !start.is_empty() && start.iter().all(|fact| self.follows(*fact, &way));
-            if implied || out.len() > 8 {
+            if implied {
                 let mut all = way;
                 all.extend(back.iter().copied());
-                if !implied {
-                    all.push((later, true));
-                }
                 out.push(all);
+                continue;
+            }
+            if out.len() > 8 {
+                // Too many lists: the facts that hold in any round, whichever it is.
+                out.push(way);
                 continue;
             }
             let mut once = way.clone();
@@ -323,5 +325,35 @@ impl Lowering<'_> {
         }
         let wanted = form(fact);
         among.iter().any(|&known| known == fact || wanted.is_some() && form(known) == wanted)
+    }
+}
+
+/// Bytes that an access touches, and bytes of one element of it. `ld.global.v4.b32` touches 16, `cp.async` says how many.
+fn widths(instruction: &Instruction, is_copy: bool) -> (u32, u32) {
+    let parts = || instruction.opcode.split('.');
+    let element =
+        instruction.opcode.rsplit('.').find_map(type_width).map_or(1, |bits| u32::from(bits).div_ceil(8));
+    if is_copy && let Some(Operand::Integer(bytes)) = instruction.operands.get(2) {
+        return (u32::try_from(*bytes).map_or(16, |bytes| bytes.clamp(1, 128)), element);
+    }
+    let lanes = parts().find_map(|part| part.strip_prefix('v')?.parse::<u32>().ok()).unwrap_or(1).clamp(1, 8);
+    (element * lanes, element)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kernel::cache;
+
+    #[test]
+    fn a_vector_access_has_its_whole_width() {
+        let text = ".version 8.0\n.target sm_90\n.visible .entry k(.param .u64 k_param_0)\n{\n\
+            ld.param.u64 %rd1, [k_param_0];\n\
+            ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd1];\n\
+            st.global.v2.b16 [%rd1+8], {%rs1, %rs2};\n\
+            st.global.u8 [%rd1], %rs1;\n\
+            cp.async.cg.shared.global [%r9], [%rd1], 16;\nret;\n}\n";
+        let kernel = cache::from_ptx(text).remove(0);
+        let widths: Vec<_> = kernel.model.accesses.iter().map(|a| (a.bytes, a.element_bytes)).collect();
+        assert_eq!(widths, [(16, 4), (4, 2), (1, 1), (16, 1)]);
     }
 }

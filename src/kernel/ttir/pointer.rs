@@ -428,6 +428,7 @@ impl Lowering<'_> {
             also,
             facts,
             bytes,
+            element_bytes: bytes,
             masked,
             has_other,
             origin: Self::origin(index),

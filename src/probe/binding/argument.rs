@@ -193,9 +193,6 @@ impl Launch<'_> {
         match extent::reach(kernel, self.bindings, index) {
             Reach::Untouched => Ok(Ok((ALIGN_BYTES, "no access starts from it".to_owned()))),
             Reach::Bytes { bytes, masked: true } => {
-                // PTX counts a vector as its first element.
-                let element = u64::from(extent::access_bytes(kernel, index).unwrap_or(0));
-                let bytes = bytes.saturating_add(element * u64::from(self.target.vector.saturating_sub(1)));
                 Ok(Ok((bytes, "as far as its masked accesses reach, in exact integers".to_owned())))
             }
             Reach::Bytes { bytes, masked: false } => {
