@@ -30,8 +30,10 @@ pub struct Module {
     pub entries: Vec<Entry>,
     /// Source files by number.
     pub files: HashMap<u32, String>,
-    /// Variables of the module and of bodies that stand in global memory; every other one is shared, local or constant.
+    /// Variables that stand in global memory.
     pub globals: HashSet<String>,
+    /// Variables in shared, local, constant or parameter memory, of the module and of bodies.
+    pub elsewhere: HashSet<String>,
     /// What was not understood.
     pub complaints: Vec<Complaint>,
 }

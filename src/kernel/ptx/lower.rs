@@ -219,7 +219,10 @@ impl Lowering<'_> {
             Operand::Symbol(name) if self.module.globals.contains(name) => {
                 return self.dag.opaque(format!("{VARIABLE}`{name}`"), width, Self::origin(at));
             }
-            Operand::Symbol(_) => self.dag.opaque(ELSEWHERE, width, Self::origin(at)),
+            Operand::Symbol(name) if self.module.elsewhere.contains(name) => {
+                self.dag.opaque(ELSEWHERE, width, Self::origin(at))
+            }
+            Operand::Symbol(_) => self.dag.opaque("a name that is not declared", width, Self::origin(at)),
             Operand::Address(..) | Operand::Vector(_) => {
                 self.dag.opaque("a memory operand", width, Self::origin(at))
             }

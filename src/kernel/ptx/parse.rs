@@ -78,14 +78,23 @@ fn directive(module: &mut Module, text: &str, line: u32) {
         }
         // A prototype, a variable, an alias.
         Some(word) if word.starts_with('.') => {
-            let declared = text.split('=').next().unwrap_or("");
-            if declared.split_whitespace().any(|word| word == ".global") {
-                let name = declared.split_whitespace().last().unwrap_or("");
-                module.globals.insert(name.split('[').next().unwrap_or(name).to_owned());
-            }
+            variable(module, text);
         }
         Some(_) => complain(module, line, "text outside a function"),
         None => {}
+    }
+}
+
+/// `.shared .align 4 .b8 tile[4096]` by the memory that it stands in.
+fn variable(module: &mut Module, text: &str) {
+    let declared = text.split('=').next().unwrap_or("");
+    let has = |space: &str| declared.split_whitespace().any(|word| word == space);
+    let name = declared.split_whitespace().last().unwrap_or("");
+    let name = name.split('[').next().unwrap_or(name).to_owned();
+    if has(".global") {
+        module.globals.insert(name);
+    } else if [".shared", ".local", ".const", ".param"].into_iter().any(has) {
+        module.elsewhere.insert(name);
     }
 }
 
@@ -176,6 +185,8 @@ fn body(module: &mut Module, entry: &mut Entry, scanner: &mut Scanner<'_>) {
                             index
                         });
                     }
+                } else {
+                    variable(module, text);
                 }
             }
             Statement::Text(text) => match instruction(text, entry, &mut registers) {

@@ -42,6 +42,20 @@ fn a_cut_text_is_never_said_to_fit() {
     }
 }
 
+/// Texts that were corrupted by chance and once went wrong.
+#[test]
+fn a_broken_operand_is_no_shared_memory() {
+    let text = std::fs::read_to_string(PTX).unwrap();
+    let changed = text.replacen("mul.lo.s32 \t%r2, %r8, %r7;", "mul.lo.s32 \t%r2, !r8, %r7;", 1);
+    assert_ne!(changed, text);
+    let kernel = read(PTX, &changed).remove(0);
+    assert_ne!(analyze(&kernel, &bindings()).answer, Answer::Fits);
+    let text = std::fs::read_to_string(TTIR).unwrap();
+    let changed = text.replacen("loc(\"w_ptr\"(#loc))", "loc^\"w_ptr\"(#loc))", 1);
+    assert_ne!(changed, text);
+    assert!(read(TTIR, &changed).len() <= 1);
+}
+
 #[test]
 fn an_unknown_instruction_makes_it_unknown() {
     let text = std::fs::read_to_string(PTX).unwrap();

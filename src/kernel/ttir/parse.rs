@@ -201,13 +201,14 @@ impl Parser<'_> {
                     let inside = self.tokens.get(start..end).unwrap_or(&[]);
                     parameter.divisibility = divisibility(inside).unwrap_or(1);
                 }
-                Kind::Word(word) if word == "loc" => {
-                    if let Some(place) = self.location()
-                        && let Some(author) = self.module.places.author_name(place)
-                    {
-                        parameter.name = author;
+                Kind::Word(word) if word == "loc" => match self.location() {
+                    Some(place) => {
+                        if let Some(author) = self.module.places.author_name(place) {
+                            parameter.name = author;
+                        }
                     }
-                }
+                    None => self.at += 1,
+                },
                 Kind::Word(word) | Kind::Angled(word) => {
                     parameter.ty = parse_type(word);
                     self.at += 1;
