@@ -12,6 +12,7 @@ mod open;
 mod output;
 pub mod playbook;
 pub mod probe;
+pub mod repro;
 pub mod resume;
 mod schema;
 pub mod shapes;
@@ -45,6 +46,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Playbook(args)) => playbook::run(&args),
         Some(Command::Resume(args)) => resume::run(&args),
         Some(Command::Probe(args)) => probe::run(&args),
+        Some(Command::Repro(args)) => repro::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::ProbeChild) => Ok(crate::probe::child::serve(std::io::stdin(), &mut std::io::stdout())),
         Some(Command::Schema(args)) => schema::run(&args),

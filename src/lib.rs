@@ -20,6 +20,7 @@ pub mod verdict;
 
 pub mod playbook;
 pub mod probe;
+pub mod repro;
 
 pub mod report;
 pub mod session;

@@ -56,6 +56,8 @@ pub enum Command {
     Resume(super::resume::ResumeArgs),
     /// Rerun a kernel on the GPU at boundary sizes, each in a process of its own.
     Probe(Box<super::probe::ProbeArgs>),
+    /// Write a minimal repro of the failure, and check that it shows it.
+    Repro(Box<super::repro::ReproArgs>),
     /// Say what this machine can do.
     Doctor(super::doctor::DoctorArgs),
     /// Serve one request of the probe.

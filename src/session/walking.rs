@@ -1,7 +1,7 @@
 //! The walk inside an incident: what the engineer does at a step, and what becomes of it.
 //!
 //! In: [`WalkInput`]s. Out: the history, the walk, and effects. Nothing runs without a yes: only [`Approved`] commands
-//! leave the engine, and only a yes makes one.
+//! leave the engine, and only a yes makes one: here, or on the command line.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -109,6 +109,12 @@ pub struct Proposal {
 pub struct Approved(Proposal);
 
 impl Approved {
+    /// A command that got its yes before it was known here: `--yes`, or an answer at a prompt.
+    #[must_use]
+    pub fn on_the_command_line(proposal: Proposal) -> Self {
+        Self(proposal)
+    }
+
     /// The command.
     #[must_use]
     pub fn proposal(&self) -> &Proposal {
