@@ -99,7 +99,7 @@ pub(super) fn plan(facts: &Facts<'_>) -> Result<Plan> {
     for (name, value) in [("TORCH_NCCL_DUMP_ON_TIMEOUT", "0"), ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")] {
         recipe.environment.insert(name.to_owned(), value.to_owned());
     }
-    recipe.deadline_s = 90;
+    recipe.deadline_s = 75;
     recipe.notes.push(format!("Each rank needs a GPU of its own. In the incident: {}.", finding.summary()));
     Ok(Plan { recipe, assets: Vec::new() })
 }

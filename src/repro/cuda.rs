@@ -145,6 +145,13 @@ fn rows(facts: &Facts<'_>) -> Result<Plan> {
         })
         .collect();
     recipe.sides = Sides { pass: safe.to_string(), fail: reported.to_string() };
+    if recipe.expect.kernel.is_none() {
+        recipe.notes.push(
+            "No input names the kernel: this shows the arithmetic of the shape, not the user's kernel. With the Triton cache \
+             folder among the inputs the compiled kernel itself is replayed."
+                .to_owned(),
+        );
+    }
     recipe.closer = Some(Sides { pass: safe.to_string(), fail: (safe + 1).to_string() });
     recipe.values = values;
     recipe.notes.push("The kernel is written anew with the address pattern of the one at fault; the user's own is rerun by warpfault probe.".to_owned());

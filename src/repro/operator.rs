@@ -7,6 +7,7 @@ use super::facts::{Facts, missing};
 use super::recipe::{Operator, Origin, Plan, Program, Recipe, Size, Value};
 use crate::error::Result;
 use crate::read::event::{Data, DeviceAssert, ShapeForm};
+use crate::text::number::grouped_signed;
 
 /// Words of an assertion's kernel or condition, and the operator that has it (PyTorch's `aten/src/ATen/native/cuda`).
 const ASSERTIONS: [(&str, Operator); 6] = [
@@ -117,8 +118,14 @@ pub(super) fn plan(facts: &Facts<'_>) -> Result<Plan> {
     let shows = format!("{} with one index outside its table: a device-side assertion", operator.shown());
     let mut expect = facts.expect();
     expect.kernel.clone_from(&assertion.place.function);
-    let labels =
-        ["every index inside the table".to_owned(), format!("index {bad_index} in a table of {rows}")];
+    let labels = [
+        "every index inside the table".to_owned(),
+        format!(
+            "index {} in a table of {} rows",
+            grouped_signed(bad_index.into()),
+            grouped_signed(rows.into())
+        ),
+    ];
     let program = Program::Operator { operator, bad_index, position };
     let mut recipe = Recipe::two_sided(shows, expect, program, labels);
     recipe.values = values;

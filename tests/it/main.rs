@@ -7,6 +7,7 @@ mod architecture;
 mod exits;
 mod playbooks;
 mod probe;
+mod repro;
 mod samples;
 mod schema;
 mod source;

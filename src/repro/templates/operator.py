@@ -26,7 +26,6 @@ sizes = {name: size["value"] for name, size in case["sizes"].items()}
 if not torch.cuda.is_available():
     cannot_run("PyTorch sees no GPU")
 
-# The bad index names a row past the table, as many past it as in the log.
 indices = torch.arange(sizes["indices"], device="cuda") % sizes["rows"]
 if sys.argv[1] == "fail":
     indices[program["position"] % sizes["indices"]] = program["bad_index"]
