@@ -64,7 +64,7 @@ fi
 repro triton-source "${lora[@]}" "$here/lora.py"
 if is_wanted triton-probe; then
   "$warpfault" repro "${lora[@]}" -o "$work/probe" >/dev/null
-  run triton-probe 0 '^confirmed' "$warpfault" probe "$work/probe/probe.toml"
+  run triton-probe 0 '^confirmed' "$warpfault" probe "$work/probe/probe.toml" --yes
 fi
 repro segfault "$samples/torch-segv-faulthandler/run.log"
 repro embedding "$samples/torch-embedding"

@@ -6,6 +6,7 @@ Operation, sizes and the rank that differs stand in case.json. Needs PyTorch and
 import json
 import os
 import sys
+import threading
 from datetime import timedelta
 from pathlib import Path
 
@@ -51,6 +52,10 @@ def call(count):
 call(elements)  # every rank the same: shows that the ranks can talk at all
 torch.cuda.synchronize()
 print("rank", rank, "is connected", flush=True)
+# By then the watchdog has said what it has to say; tearing the hung communicator down can take minutes.
+end = threading.Timer(program["timeout_s"] + 8, os._exit, [1])
+end.daemon = True
+end.start()
 {% if program.fault == "size" %}
 call(case["sizes"]["odd_elements"]["value"] if odd else elements)
 {% else %}
