@@ -108,9 +108,10 @@ pub(super) fn prepare(facts: &Facts<'_>, cache: &Path) -> Result<Prepared> {
     let (job, assumed) = complete(facts, &target, &spec, &left)?;
     values.extend(assumed);
     let sweep = job.sweep.clone().ok_or_else(|| {
+        let set: Vec<String> = job.spec.set.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         missing(
-            format!("no argument of {} brings it past 2^31-1", target.name),
-            "name the size that grows: --set sweep=M, and a value past the boundary: --set M=234624",
+            format!("no 32-bit index of {} wraps with {}", target.name, set.join(", ")),
+            "give the size that failed: --set M=234624; or name another kernel with --entry",
         )
     })?;
     let reported = job.spec.set.get(&sweep).and_then(|text| text.parse().ok());
