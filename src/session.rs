@@ -3,6 +3,7 @@
 //! In: [`Input`]s, one at a time. Out: the state after each, and [`Effect`]s for whoever can act. It does no I/O, asks no
 //! clock and reads no environment; both front ends drive it, so both reach the same report (law 10).
 
+mod handing_over;
 mod kernels;
 mod probing;
 mod walking;

@@ -100,7 +100,7 @@ fn outcomes(playbook: &Playbook, doubts: &mut Doubts<'_>) {
 
 /// Whether an outcome's condition may speak of the step's own run.
 fn has_run(step: &Step) -> bool {
-    matches!(step.kind, StepKind::Run | StepKind::Probe)
+    matches!(step.kind, StepKind::Run | StepKind::Probe | StepKind::Repro)
 }
 
 #[cfg(test)]

@@ -165,6 +165,8 @@ pub struct Walker<'a> {
     pub runs: &'a BTreeMap<StepRef, Known>,
     /// The command of a probe step, made of the kernel and the numbers of the evidence.
     pub probe: Option<&'a Prepared>,
+    /// The command of a repro step, made of the inputs.
+    pub repro: Option<&'a Prepared>,
     /// Kinds that this build can't carry out.
     pub unavailable: &'a [StepKind],
 }

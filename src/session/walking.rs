@@ -14,7 +14,7 @@ use crate::playbook::{Known, Library, StepKind};
 use crate::read::event::{Data, EnvironmentFact, Event, Origin, Span};
 use crate::source::{self, InputId};
 
-use super::{Effect, Session, probing};
+use super::{Effect, Session, handing_over, probing};
 
 /// What the engineer does in a walk.
 #[derive(Debug)]
@@ -142,8 +142,7 @@ impl Walking {
             library,
             record: Record::default(),
             walk: Walk::default(),
-            // Their rooms are not built yet.
-            unavailable: vec![StepKind::Repro],
+            unavailable: Vec::new(),
             stamp: Stamp::default(),
             proposal: None,
             probe: None,
@@ -363,10 +362,11 @@ impl Session {
         }
     }
 
-    /// What a run showed; of a probe that could not run, why.
+    /// What a run showed; of a probe or a repro that could not be made, why.
     fn run_facts(&self, at: &StepRef, ran: &Ran) -> Known {
         let mut known = facts::run(&self.case, &self.verdict, ran);
-        if self.walking.step(at).is_ok_and(is_probe) {
+        let own = |step: &Step| matches!(step.kind, StepKind::Probe | StepKind::Repro);
+        if self.walking.step(at).is_ok_and(own) {
             let output = ran.input.and_then(|input| self.inputs.get(input as usize));
             known.put_some("said", output.and_then(|output| probing::said(&output.bytes)));
         }
@@ -386,12 +386,14 @@ impl Session {
         evidence.put_some("launch.probe", probe.map(|plan| plan.words.as_str()));
         let tree = Arc::new(evidence);
         let serving = self.walking.library.serving(&self.verdict, &tree);
+        let repro = handing_over::command(&self.case, &self.inputs);
         let walker = Walker {
             library: &self.walking.library,
             evidence: &tree,
             record: &self.walking.record,
             runs: &runs,
             probe: probe.map(|plan| &plan.prepared),
+            repro: Some(&repro),
             unavailable: &self.walking.unavailable,
         };
         self.walking.walk = walker.walk(self.walking.record.start.as_deref(), &serving);

@@ -143,3 +143,28 @@ fn what_is_missing_is_named() {
     assert!(!folder.path.exists());
     assert_eq!(status(&repro(&folder.path, &[SEGFAULT, "--set", "address"])), 2);
 }
+
+#[test]
+fn the_step_of_a_walk_writes_it_after_a_yes() {
+    let folder = Folder::new();
+    let home = folder.path.parent().unwrap();
+    let log = std::fs::canonicalize(SEGFAULT).unwrap();
+    let walk = |yes: &[&str]| {
+        let out = Command::new(env!("CARGO_BIN_EXE_warpfault"))
+            .args(["playbook", "run", "segfault", "--no-save"])
+            .args(yes)
+            .arg(&log)
+            .env("NO_COLOR", "1")
+            .env("XDG_CONFIG_HOME", home.join("config"))
+            .current_dir(home)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        said(&out)
+    };
+    let without = walk(&[]);
+    assert!(!folder.path.exists(), "{without}");
+    let with = walk(&["--yes-to", "repro"]);
+    assert!(folder.file("run.sh").exists(), "{with}");
+    assert!(with.contains("The folder repro holds the program"), "{with}");
+}

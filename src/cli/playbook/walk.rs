@@ -130,14 +130,16 @@ impl Walker {
             if matches!(walk.end, Some(End::Repeats(_))) {
                 return Ok(());
             }
-            // An advice without outcomes never waits, and may still be asked for.
+            // An advice without outcomes and a repro never wait, and may still be asked for.
             let open = walk.steps.iter().find(|step| {
                 step.state == StepState::Open
                     && !self.done.contains(&step.at)
                     && self.plan.yes.contains(&step.kind)
             });
-            let Some(step) =
-                open.filter(|step| step.kind == StepKind::Apply).or_else(|| walk.current()).cloned()
+            let Some(step) = open
+                .filter(|step| matches!(step.kind, StepKind::Apply | StepKind::Repro))
+                .or_else(|| walk.current())
+                .cloned()
             else {
                 return Ok(());
             };

@@ -74,7 +74,11 @@ pub(super) fn act(
     known: &Arc<Known>,
     unavailable: &[StepKind],
     probe: Option<&Prepared>,
+    repro: Option<&Prepared>,
 ) -> Act {
+    if let (StepKind::Repro, Some(prepared)) = (step.kind, repro) {
+        return Act::Run(Box::new(prepared.clone()));
+    }
     match &step.action {
         Action::None
             if step.kind == StepKind::Probe && probe.is_some() && !unavailable.contains(&step.kind) =>

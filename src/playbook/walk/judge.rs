@@ -64,8 +64,12 @@ pub(super) fn judge<'a>(
     if walker.unavailable.contains(&step.kind) {
         return Judgement::new(StepState::Unknown);
     }
-    // An advice without outcomes has nothing to report back: the walk goes on and leaves it open.
-    let waits = step.kind != StepKind::Apply || !step.outcomes.is_empty();
+    // An advice without outcomes has nothing to report back, and no other step needs a repro: the walk goes on and leaves
+    // them open.
+    let waits = match step.kind {
+        StepKind::Apply => !step.outcomes.is_empty(),
+        kind => kind != StepKind::Repro,
+    };
     Judgement { waits, ..Judgement::new(StepState::Open) }
 }
 

@@ -126,7 +126,7 @@ fn view(
     known: &Known,
 ) -> WalkStep {
     let tree = Arc::new(known.clone());
-    let act = act::act(step, &tree, walker.unavailable, walker.probe);
+    let act = act::act(step, &tree, walker.unavailable, walker.probe, walker.repro);
     let outcomes: Vec<OutcomeRow> = step
         .outcomes
         .iter()

@@ -137,7 +137,8 @@ impl Scenario {
             record: &self.record,
             runs: &self.runs,
             probe: None,
-            unavailable: &[schema::StepKind::Probe, schema::StepKind::Repro],
+            repro: None,
+            unavailable: &[schema::StepKind::Probe],
         };
         walker.walk(Some(&playbook.id), &[])
     }

@@ -83,7 +83,12 @@ pub(super) fn prepare(facts: &Facts<'_>, cache: &Path) -> Result<Prepared> {
     if let (Some(view), Some(kernel)) = (&view, target.kernel.as_deref()) {
         for (name, value) in compiled::launch_arguments(view, kernel).values {
             if !spec.set.contains_key(&name) {
-                values.push(Value::new(&name, value, Origin::Read, "the launch that a tool read off the GPU"));
+                values.push(Value::new(
+                    &name,
+                    value,
+                    Origin::Read,
+                    "the launch that a tool read off the GPU",
+                ));
                 spec.set.insert(name, value.to_string());
             }
         }

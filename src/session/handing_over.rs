@@ -1,0 +1,76 @@
+//! The command of a repro step: this program's own `repro`, with the incident's inputs.
+//!
+//! In: the case and the inputs. Out: a command, and what keeps it from being whole. It reads no file and starts nothing.
+
+use crate::case::Case;
+use crate::playbook::walk::{Prepared, command_text};
+use crate::source::Input;
+
+use super::probing::PROGRAM;
+
+/// Where the repro goes: below the folder that the engineer works in.
+const FOLDER: &str = "repro";
+
+/// Inputs that a command names one by one; of more, their folder is to be named.
+const INPUT_LIMIT: usize = 64;
+
+/// Most seconds: it reads the inputs again and asks the compiled kernel.
+const DEADLINE_S: u64 = 300;
+
+/// The command.
+pub(super) fn command(case: &Case, inputs: &[Input]) -> Prepared {
+    let own: Vec<&Input> = inputs.iter().filter(|input| !case.is_rerun(input.id)).collect();
+    let mut needs = Vec::new();
+    let mut words = vec![PROGRAM.to_owned(), "repro".to_owned()];
+    if own.len() > INPUT_LIMIT {
+        needs.push(format!("the folder that holds the {} inputs", own.len()));
+    }
+    for input in own.iter().take(INPUT_LIMIT) {
+        match input.file.as_ref().and_then(|file| file.to_str()) {
+            // A name that starts with a dash would be read as an option.
+            Some(path) if path.starts_with('-') => words.push(format!("./{path}")),
+            Some(path) => words.push(path.to_owned()),
+            None => needs.push(format!("a file that holds {}", input.path)),
+        }
+    }
+    if own.is_empty() {
+        needs.push("an input".to_owned());
+    }
+    words.extend(["-o".to_owned(), FOLDER.to_owned()]);
+    Prepared {
+        text: command_text(&[], &words),
+        command: words,
+        environment: Vec::new(),
+        deadline_s: DEADLINE_S,
+        from_input: true,
+        needs,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Input as Word, Session};
+    use crate::source::{InputSpec, Limits, load};
+
+    fn command_of(inputs: &[InputSpec]) -> Prepared {
+        let mut session = Session::new();
+        session.apply(Word::Loaded(load(inputs, Limits::default())));
+        command(session.case(), session.inputs())
+    }
+
+    #[test]
+    fn the_inputs_are_its_words() {
+        let log = "samples/torch-segv-faulthandler/run.log";
+        let found = command_of(&[InputSpec::Path(log.into())]);
+        assert_eq!(found.command, ["warpfault", "repro", log, "-o", "repro"]);
+        assert!(found.needs.is_empty());
+    }
+
+    #[test]
+    fn what_lies_on_no_disk_has_to_be_saved_first() {
+        let paste = InputSpec::Text { name: "paste".into(), bytes: b"Segmentation fault\n".to_vec() };
+        assert_eq!(command_of(&[paste]).needs, ["a file that holds paste"]);
+        assert_eq!(command_of(&[]).needs, ["an input"]);
+    }
+}
