@@ -59,7 +59,7 @@ pub fn run(args: &ReproArgs) -> Result<u8> {
     }
     folder::may_write(&args.output)?;
     let plan = make(args)?;
-    folder::write(&args.output, &files(&plan)?)?;
+    folder::replace(&args.output, &files(&plan)?)?;
     output::print(&page(args, &plan))?;
     if args.verify { check(args, &plan) } else { Ok(0) }
 }

@@ -93,7 +93,7 @@ fn recipe(
     let rows = &recipe.rows;
     let of = |side: Side| rows.iter().filter(move |row| row.expect == side).map(|row| row.key.clone());
     let sides = Sides {
-        pass: of(Side::Pass).last().unwrap_or_else(|| boundary.last_pass.to_string()),
+        pass: of(Side::Pass).next_back().unwrap_or_else(|| boundary.last_pass.to_string()),
         fail: of(Side::Fail).next().unwrap_or_else(|| boundary.first_fail.to_string()),
     };
     recipe.sides = sides;

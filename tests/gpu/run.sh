@@ -179,4 +179,8 @@ CUDA_VISIBLE_DEVICES='' run no-gpu-shown 2 'shows no GPU' probe 1000x1000
 echo
 cat "$table"
 echo "$(grep -c ' ok' "$table") ok, $failures failed"
+# The repros, where PyTorch is there; those of collectives need two GPUs.
+if python3 -c 'import torch' 2>/dev/null; then
+  "$here/repro.sh" "$warpfault" "$samples" "$log" || failures=$((failures + 1))
+fi
 exit $((failures > 0))

@@ -130,8 +130,12 @@ fn a_folder_of_somebody_else_is_left_alone() {
     assert_eq!(std::fs::read_to_string(folder.file("README.md")).unwrap(), "mine");
     // Our own folder, and an empty one, are written.
     std::fs::remove_file(folder.file("README.md")).unwrap();
+    assert_eq!(status(&repro(&folder.path, &["samples/cuda-int32-wrap-memcheck/run.log"])), 0);
+    assert!(folder.file("repro.cu").exists());
+    std::fs::write(folder.file("notes.txt"), "mine").unwrap();
     assert_eq!(status(&repro(&folder.path, &[SEGFAULT])), 0);
-    assert_eq!(status(&repro(&folder.path, &[SEGFAULT])), 0);
+    assert!(folder.file("repro.py").exists() && !folder.file("repro.cu").exists());
+    assert!(folder.file("notes.txt").exists());
 }
 
 #[test]

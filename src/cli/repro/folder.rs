@@ -18,6 +18,9 @@ const ASSETS_BYTES: u64 = 64 << 20;
 /// Files that are made anew from the recipe, and what a run leaves.
 const GENERATED: [&str; 6] = [CASE_FILE, "repro.py", "repro.cu", "repro", "run.sh", "README.md"];
 
+/// Files that go along under a name of ours.
+const COPIED: [&str; 3] = ["probe.toml", "user_kernels.py", "user_script.py"];
+
 /// Whether a folder holds a repro.
 pub fn is_ours(folder: &Path) -> bool {
     recipe(folder).is_ok()
@@ -85,6 +88,23 @@ pub fn may_write(folder: &Path) -> Result<()> {
             .at(folder, None)
             .because(error)),
     }
+}
+
+/// Takes away what an earlier repro left in the folder and the new one doesn't have. Only names of ours.
+fn clear(folder: &Path, files: &[File]) {
+    let kernel = ["json", "cubin", "ptx", "ttir"].map(|ending| format!("kernel/kernel.{ending}"));
+    let old = GENERATED.iter().chain(&COPIED).map(|name| (*name).to_owned()).chain(kernel);
+    for name in old.filter(|name| files.iter().all(|file| file.path != *name)) {
+        let _ = fs::remove_file(folder.join(name));
+    }
+}
+
+/// Writes a repro in place of what is there.
+pub fn replace(folder: &Path, files: &[File]) -> Result<()> {
+    if is_ours(folder) {
+        clear(folder, files);
+    }
+    write(folder, files)
 }
 
 /// Writes the files.
