@@ -26,7 +26,9 @@ pub(super) fn command(case: &Case, inputs: &[Input]) -> Prepared {
         needs.push(format!("the folder that holds the {} inputs", own.len()));
     }
     for input in own.iter().take(INPUT_LIMIT) {
-        match input.file.as_ref().and_then(|file| file.to_str()) {
+        // A paste is a file of the store once the incident was saved; its name still says what it is.
+        let file = input.file.as_ref().and_then(|file| file.to_str());
+        match file.filter(|file| *file == input.path.unescaped()) {
             // A name that starts with a dash would be read as an option.
             Some(path) if path.starts_with('-') => words.push(format!("./{path}")),
             Some(path) => words.push(path.to_owned()),
