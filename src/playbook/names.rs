@@ -397,7 +397,11 @@ pub static NAMES: &[Name] = &[
     name("this.classed", Yes, "its output alone has a failure class"),
     name("this.same_class", Yes, "that class is the incident's"),
     name("this.conclusion", Text("confirmed"), "in outcomes of a probe step: what the probe concluded"),
-    name("this.said", Text("the driver shows no GPU"), "in outcomes of a probe or repro step: why it could not run"),
+    name(
+        "this.said",
+        Text("the driver shows no GPU"),
+        "in outcomes of a probe or repro step: why it could not run",
+    ),
     name("this.place", Text("kernel.py:49"), "where its output says that it stopped"),
     name("this.moved", Yes, "that place differs from the incident's"),
     name("this.kernel", Text("k"), "kernel that its output names"),

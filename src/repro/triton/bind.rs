@@ -4,6 +4,7 @@
 //! order: what was given; numbers that the log prints under an argument's own name; the log's other numbers in the order of
 //! the arguments, said to be assumed; what the probe derives (strides, grid, buffers).
 
+use std::collections::btree_map::Entry;
 use std::path::Path;
 
 use super::super::facts::{Facts, missing};
@@ -82,14 +83,10 @@ pub(super) fn prepare(facts: &Facts<'_>, cache: &Path) -> Result<Prepared> {
     let numbers = view.as_ref().map(compiled::numbers).unwrap_or_default();
     if let (Some(view), Some(kernel)) = (&view, target.kernel.as_deref()) {
         for (name, value) in compiled::launch_arguments(view, kernel).values {
-            if !spec.set.contains_key(&name) {
-                values.push(Value::new(
-                    &name,
-                    value,
-                    Origin::Read,
-                    "the launch that a tool read off the GPU",
-                ));
-                spec.set.insert(name, value.to_string());
+            if let Entry::Vacant(slot) = spec.set.entry(name) {
+                let from = "the launch that a tool read off the GPU";
+                values.push(Value::new(slot.key(), value, Origin::Read, from));
+                slot.insert(value.to_string());
             }
         }
     }
