@@ -314,6 +314,13 @@ impl Session {
                     ),
                 },
                 Artifact::Ras(answer) => self.case.compare_ras(&answer),
+                Artifact::Compiled(compilations) => {
+                    for (mut event, kernel) in kernels::of_trace(id, &compilations) {
+                        fill_from_path(&mut event, &input.hint);
+                        let evidence = self.case.add_event(event);
+                        self.case.attach_kernel(evidence, Arc::new(kernel));
+                    }
+                }
             }
         }
         if input.kind == InputKind::FlightRecorder {

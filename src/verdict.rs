@@ -6,6 +6,7 @@ pub mod cause;
 mod checks;
 mod collect;
 pub mod failure;
+pub mod launches;
 mod next;
 pub mod places;
 pub mod ranks;
@@ -174,6 +175,7 @@ fn certainty(root: Option<&Failure>) -> Certainty {
     match root {
         None => Certainty::Supported,
         Some(root) if root.class == FailureClass::Undecided => Certainty::Undecided,
+        Some(root) if root.weight == Weight::State => Certainty::Suspected,
         Some(root) if root.weight >= Weight::Program => Certainty::Supported,
         Some(root) if root.is_xid() || root.evidence.len() > 1 => Certainty::Supported,
         Some(_) => Certainty::Suspected,

@@ -260,7 +260,7 @@ pub static NAMES: &[Name] = &[
     name(
         "facts.driver_fault",
         Text("gpu_lost"),
-        "gpu_lost, gsp, init, version_mismatch, ecc, pcie, nvlink, no_device",
+        "gpu_lost, gsp, init, version_mismatch, ecc, pcie, nvlink, needs_reset, diagnostic, no_device",
     ),
     name("facts.assertion.expression", Text("index < size"), "condition that failed on the GPU"),
     name("facts.assertion.place", Text("Indexing.cu:16"), "where it stands"),

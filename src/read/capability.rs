@@ -24,8 +24,11 @@ pub const LITERALS: &[&str] = &[
     "but was built for sm",
     "instruction used without targeting",
     "generated on an incompatible device",
+    "'sm_",
 ];
 
+/// `torch.cuda.get_arch_list()`, printed as a list of its own or after a name.
+static ARCH_LIST: Pattern = Pattern::new(r"\[((?:'(?:sm|compute)_\w+'(?:, )?)+)\]");
 static BUILT_FOR: Pattern = Pattern::new(r"supports CUDA capabilities ((?:(?:sm|compute)_\w+[\s,]*)+)");
 static UNSUPPORTED: Pattern =
     Pattern::new(r"^(?:.*?: )?(.+?) with CUDA capability (sm_\w+) is not compatible");
@@ -47,6 +50,9 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
     let mut facts: Vec<(&str, String)> = Vec::new();
     if let Some(list) = BUILT_FOR.group(body, 1) {
         facts.push(("built_for", list.trim().trim_end_matches('.').to_owned()));
+    }
+    if let Some(list) = ARCH_LIST.group(body, 1) {
+        facts.push(("built_for", list.replace(['\'', ','], "")));
     }
     if let Some(found) = UNSUPPORTED.captures(body).or_else(|| TOO_OLD.captures(body)) {
         let part = |index| found.get(index).map(|part| part.as_str().trim().to_owned()).unwrap_or_default();
@@ -117,6 +123,14 @@ mod tests {
                 fact("compute_capability", "sm_120"),
                 fact("unsupported_gpu", "sm_120"),
             ]
+        );
+    }
+
+    #[test]
+    fn a_printed_arch_list_is_a_fact() {
+        assert_eq!(
+            data("arch list: ['sm_75', 'sm_80', 'compute_120'] 13.0"),
+            [fact("built_for", "sm_75 sm_80 compute_120")]
         );
     }
 

@@ -91,7 +91,7 @@ const PACKAGES: [(&str, &str); 16] = [
     ("numpy", "numpy"),
 ];
 /// Settings in an engine's configuration line, and the fact's name.
-const ENGINE: [(&str, &str); 12] = [
+const ENGINE: [(&str, &str); 22] = [
     ("model=", "model"),
     ("model_path=", "model"),
     ("dtype=", "dtype"),
@@ -104,6 +104,16 @@ const ENGINE: [(&str, &str); 12] = [
     ("enforce_eager=", "enforce_eager"),
     ("attention_backend=", "attention_backend"),
     ("kv_cache_dtype=", "kv_cache_dtype"),
+    ("max_model_len=", "max_seq_len"),
+    ("context_length=", "max_seq_len"),
+    ("max_num_batched_tokens=", "max_num_batched_tokens"),
+    ("max_num_seqs=", "max_num_seqs"),
+    ("chunked_prefill_size=", "chunked_prefill_size"),
+    ("max_prefill_tokens=", "max_prefill_tokens"),
+    ("max_total_tokens=", "max_total_tokens"),
+    ("max_running_requests=", "max_num_seqs"),
+    ("pp_size=", "pipeline_parallel_size"),
+    ("dp_size=", "data_parallel_size"),
 ];
 
 /// True for the name of a switch or of a fact about the machine (`CUDA_LAUNCH_BLOCKING`, `torch`), as [`EnvironmentFact`]

@@ -7,7 +7,10 @@ use super::coredump::{self, DumpSummary};
 use super::event::{Data, Event, FlightDumpSummary, InputId, Origin, RasSummary, Span};
 use super::flight_recorder::{self, FlightDump};
 use super::nccl_ras::{self, RasAnswer};
-use super::{Progress, Reading, model_config, probe_report, read_text_watched, sanitizer_xml, shapes};
+use super::{
+    Progress, Reading, dcgm, model_config, nvidia_smi, probe_report, read_text_watched, sanitizer_xml,
+    shapes, tritonparse,
+};
 use crate::source::InputKind;
 
 /// What a file that is no text holds.
@@ -19,6 +22,8 @@ pub enum Artifact {
     Flight(FlightDump),
     /// A RAS answer.
     Ras(RasAnswer),
+    /// Compilations of a trace.
+    Compiled(Vec<tritonparse::Compilation>),
 }
 
 /// What the readers made of one input.
@@ -45,6 +50,18 @@ pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8], progress: &Prog
         InputKind::NcclRas => ras(input, bytes),
         InputKind::ModelConfig => model(input, bytes),
         InputKind::ProbeReport => probe(input, bytes),
+        InputKind::NvidiaSmi => {
+            let reading = match nvidia_smi::is_xml(bytes) {
+                true => {
+                    progress.add(bytes.len() as u64);
+                    nvidia_smi::read_xml(input, bytes)
+                }
+                false => nvidia_smi::add_text(text(input, bytes, progress), input, bytes),
+            };
+            InputReading { reading, ..InputReading::default() }
+        }
+        InputKind::Dcgm => InputReading { reading: dcgm::read(input, bytes), ..InputReading::default() },
+        InputKind::Tritonparse => trace(input, bytes),
         kind if kind.is_line_text() => {
             InputReading { reading: text(input, bytes, progress), ..InputReading::default() }
         }
@@ -159,6 +176,16 @@ fn ras(input: InputId, bytes: &[u8]) -> InputReading {
             ..Reading::default()
         },
         artifacts: vec![Artifact::Ras(answer)],
+        unread: false,
+    }
+}
+
+fn trace(input: InputId, bytes: &[u8]) -> InputReading {
+    let trace = tritonparse::read(bytes);
+    let events = tritonparse::events(&trace, input);
+    InputReading {
+        reading: Reading { events, lines: trace.lines, diagnostics: trace.diagnostics, ..Reading::default() },
+        artifacts: vec![Artifact::Compiled(trace.compilations)],
         unread: false,
     }
 }

@@ -225,6 +225,19 @@ mod tests {
     }
 
     #[test]
+    fn the_scheduler_output_that_an_engine_dumps_has_the_token_count() {
+        let log = "ERROR 09-01 [dump_input.py:78] Dumping scheduler output for model execution: SchedulerOutput(scheduled_new_reqs=[NewRequestData(req_id=cmpl-1,prompt_token_ids_len=9000,block_ids=([1, 2],))], num_scheduled_tokens={cmpl-1: 8192}, total_num_scheduled_tokens=8192, num_common_prefix_blocks=[0])\nRuntimeError: CUDA error\n";
+        let failure = Span { input: InputId(0), line: 2, byte: 0, lines: 1 };
+        let found: Vec<Data> =
+            token_counts(InputId(0), log.as_bytes(), failure).into_iter().map(|event| event.data).collect();
+        let value = super::super::event::NamedValue {
+            name: "total_num_scheduled_tokens".to_owned(),
+            value: "8192".to_owned(),
+        };
+        assert_eq!(found, [Data::Value(value)]);
+    }
+
+    #[test]
     fn progress_lines_yield_nothing() {
         assert!(dims("[rank0] step=100 loss=2.31 lr=0.0001 tokens_per_s=51234 mem=71.2\n").is_empty());
         assert!(dims("2024-05-06 10:11:12 INFO epoch: 12 batch: 4400/9000\n").is_empty());

@@ -242,6 +242,7 @@ fn continue_message(exception: &mut Exception, end: &Line<'_>, cx: &Cx<'_>) {
         let text = next.body().trim_end();
         let over = text.trim().is_empty()
             || text.contains("Traceback (most recent")
+            || text.trim_start().starts_with("exit status ")
             || text.starts_with("  File \"")
             || is_chain(text).is_some()
             || exception_line(text.trim_start()).is_some();
@@ -332,6 +333,12 @@ mod tests {
         let traceback = only("  File \"b.py\", line 7, in g\n    x.item()\nRuntimeError: boom\n");
         assert_eq!(traceback.frames.len(), 1);
         assert_eq!(traceback.exception.unwrap().message, "boom");
+    }
+
+    #[test]
+    fn the_shells_word_after_it_is_no_part_of_the_message() {
+        let traceback = only("  File \"b.py\", line 7, in g\n    x()\nKeyError: 'data'\nexit status 1\n");
+        assert_eq!(traceback.exception.unwrap().message, "'data'");
     }
 
     #[test]

@@ -141,7 +141,7 @@ pub fn fields(event: &Event) -> Map<String, Value> {
         Data::Model(m) => model(m),
         Data::Shape(s) => json!({
             "dims": s.dims, "names": s.names.iter().map(|n| show(n)).collect::<Vec<_>>(), "dtype": s.dtype.as_deref().map(show),
-            "label": s.label.as_deref().map(show), "form": s.form,
+            "label": s.label.as_deref().map(show), "form": s.form, "strides": s.strides, "address": hex(s.address),
         }),
         Data::FaultingLaunch(l) => json!({
             "kernel": l.kernel.as_deref().map(show), "exception": l.exception.as_deref().map(show), "exception_number": l.exception_number,
@@ -149,9 +149,11 @@ pub fn fields(event: &Event) -> Map<String, Value> {
             "place": place(l.place.as_ref()),
             "arguments": l.arguments.iter().map(|(n, v)| format!("{}={}", show(n), show(v))).collect::<Vec<_>>(),
         }),
-        Data::LaunchMention(l) => {
-            json!({ "kernel": show(&l.kernel), "grid": dims(l.grid), "block_dim": dims(l.block_dim) })
-        }
+        Data::LaunchMention(l) => json!({
+            "kernel": show(&l.kernel), "grid": dims(l.grid), "block_dim": dims(l.block_dim), "place": place(l.place.as_ref()),
+            "launched_from": place(l.launched_from.as_ref()),
+            "arguments": l.arguments.iter().map(|(n, v)| format!("{}={}", show(n), show(v))).collect::<Vec<_>>(),
+        }),
         Data::Graph(g) => {
             json!({ "graph": match g { GraphMention::Capture => "capture", GraphMention::Replay => "replay" } })
         }

@@ -10,10 +10,36 @@ use crate::kernel::cache::{self, File, Metadata};
 use crate::kernel::model::Source;
 use crate::kernel::{Kernel, lint};
 use crate::read::event::{CompiledKernel, Data, Event, Origin, Span};
+use crate::read::tritonparse::Compilation;
 use crate::source::{Input, InputId, InputKind};
 
 /// Cache entries that are read: the newest; a cache of months holds thousands.
 const ENTRY_LIMIT: usize = 256;
+
+/// The kernels of a trace's compilations.
+pub fn of_trace(id: InputId, compilations: &[Compilation]) -> Vec<(Event, Kernel)> {
+    let mut found = Vec::new();
+    for compilation in compilations {
+        let Some(ttir) = &compilation.ttir else { continue };
+        for mut kernel in cache::from_ttir(ttir) {
+            kernel.model.target.clone_from(&compilation.target);
+            let metadata = Metadata {
+                debug: compilation.debug,
+                num_warps: compilation.num_warps,
+                ..Metadata::default()
+            };
+            let mut event = event(id, "", &kernel, &metadata);
+            event.span.line = compilation.line;
+            event.span.byte = compilation.byte as u64;
+            event.span.lines = 1;
+            if let Data::CompiledKernel(compiled) = &mut event.data {
+                compiled.compilation.clone_from(&compilation.hash);
+            }
+            found.push((event, kernel));
+        }
+    }
+    found
+}
 
 /// The kernels of an input, and sentences about what could not be read.
 pub fn read(input: &Input, id: InputId) -> (Vec<(Event, Kernel)>, Vec<String>) {
@@ -105,6 +131,7 @@ fn event(input: InputId, key: &str, kernel: &Kernel, metadata: &Metadata) -> Eve
             folder: key.to_owned(),
             debug: metadata.debug == Some(true),
             threads: threads(metadata),
+            compilation: None,
         }),
         text,
     }

@@ -14,6 +14,7 @@ pub mod kernel_answer;
 mod named;
 pub mod overflow;
 pub mod probe;
+pub mod traced;
 
 pub use distance_words::sentence;
 
@@ -62,8 +63,16 @@ pub struct View<'a> {
 type Rule = fn(&View<'_>) -> Vec<Hypothesis>;
 
 /// Every rule.
-const RULES: &[Rule] =
-    &[collective::rule, named::rule, dump::rule, compiled::rule, overflow::rule, bounds::rule, graph::rule];
+const RULES: &[Rule] = &[
+    collective::rule,
+    named::rule,
+    dump::rule,
+    traced::rule,
+    compiled::rule,
+    overflow::rule,
+    bounds::rule,
+    graph::rule,
+];
 
 /// All hypotheses, the likeliest first; of two for one cause the surer stays.
 #[must_use]

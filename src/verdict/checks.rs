@@ -2,7 +2,9 @@
 //!
 //! In: the case and the verdict so far. Out: checks with readings. Unknown is shown, never rounded (law 3).
 
+mod launch;
 mod model;
+mod versions;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -62,8 +64,10 @@ pub fn run(case: &Case, verdict: &Verdict) -> Vec<Check> {
     checks.extend(driver_agrees(case, verdict));
     checks.extend(overflow_arithmetic(verdict));
     checks.extend(address_distance(case, verdict));
+    checks.extend(launch::last(case, verdict));
     checks.extend(model::extents(case));
     checks.extend(reruns(case, verdict));
+    checks.extend(versions::run(case, verdict));
     checks
 }
 

@@ -74,7 +74,23 @@ pub fn collect(case: &Case) -> Vec<Failure> {
         }
     }
     failures.extend(compared(case, &failures));
+    let agreed = failures.iter().any(loses_a_gpu);
+    for failure in &mut failures {
+        if agreed && failure.weight == Weight::State && failure.names_cause == Some(CauseKind::GpuLost) {
+            failure.weight = Weight::Direct;
+            failure.why = "the driver can't reach the GPU, and the log's failure agrees".to_owned();
+        }
+    }
     failures
+}
+
+/// Whether a failure is one that a GPU leaves which is gone: no device, a device that is unavailable, a launch that failed
+/// without a reason, an unknown error.
+fn loses_a_gpu(failure: &Failure) -> bool {
+    const CODES: [i64; 7] = [46, 100, 101, 214, 302, 719, 999];
+    let code = failure.code.as_ref().filter(|code| code.domain == "cuda").and_then(|code| code.number);
+    failure.weight == Weight::Direct
+        && (failure.names_cause == Some(CauseKind::GpuLost) || code.is_some_and(|code| CODES.contains(&code)))
 }
 
 /// Ranks that wait for each other are a failure even where no line says so: a job that still hangs, dumps alone.

@@ -42,6 +42,8 @@ pub enum Role {
 /// How much an event says by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
+    /// A state of the machine when somebody asked: nothing ties it to a failure.
+    State,
     /// A line that says only that something failed.
     Hint,
     /// An exit code or signal reported by somebody else.

@@ -41,7 +41,7 @@ fn choose(failures: &[Failure]) -> Option<usize> {
     {
         return Some(at);
     }
-    let steps: [&dyn Fn(&Failure) -> bool; 8] = [
+    let steps: [&dyn Fn(&Failure) -> bool; 9] = [
         &|f| f.weight == Weight::Direct && f.relayed_by.is_none() && f.class != FailureClass::Undecided,
         &|f| f.weight == Weight::Direct && f.class != FailureClass::Undecided,
         &|f| f.weight == Weight::Exit && f.is_xid(),
@@ -49,6 +49,7 @@ fn choose(failures: &[Failure]) -> Option<usize> {
         &|f| f.weight == Weight::Program,
         &|f| f.weight == Weight::Waiting,
         &|f| f.weight == Weight::Exit,
+        &|f| f.weight == Weight::Hint,
         &|_| true,
     ];
     for step in steps {

@@ -11,6 +11,7 @@ use crate::read::event::{Data, Event, ShapeForm, ShapeMention};
 use crate::text::number::grouped;
 
 use super::failure::Failure;
+use super::launches::same_rank;
 
 /// How likely a shape belongs to the failing launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +79,9 @@ impl ShapeRow {
             })
             .collect();
         match &self.mention.label {
-            Some(label) if self.mention.form == ShapeForm::Model => format!("{label}: {}", parts.join(" × ")),
+            Some(label) if matches!(self.mention.form, ShapeForm::Model | ShapeForm::Argument) => {
+                format!("{label}: {}", parts.join(" × "))
+            }
             _ => parts.join(" × "),
         }
     }
@@ -158,7 +161,16 @@ fn likelihood(
             if stated && !whole_cache { Likelihood::Near } else { Likelihood::Mentioned }
         }
         Provenance::Derived(from) if from.iter().all(answered) => Likelihood::Operand,
+        _ if mention.form == ShapeForm::Argument => traced(event, root),
         _ => printed(event, root),
+    }
+}
+
+/// A trace's last launch is the last that the process began: near its failure, and no operand of the failing one.
+fn traced(event: &Event, root: Option<&Failure>) -> Likelihood {
+    match root {
+        Some(root) if same_rank(event, root) => Likelihood::Near,
+        _ => Likelihood::Mentioned,
     }
 }
 

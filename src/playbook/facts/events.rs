@@ -224,6 +224,8 @@ fn driver(kind: DriverFaultKind) -> &'static str {
         DriverFaultKind::Ecc => "ecc",
         DriverFaultKind::Pcie => "pcie",
         DriverFaultKind::Nvlink => "nvlink",
+        DriverFaultKind::NeedsReset => "needs_reset",
+        DriverFaultKind::Diagnostic => "diagnostic",
         DriverFaultKind::NoDevice => "no_device",
     }
 }

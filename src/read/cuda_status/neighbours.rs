@@ -125,5 +125,10 @@ pub fn launch_in(body: &str) -> Option<LaunchMention> {
     let found = LAUNCH.captures(body)?;
     let number = |index| found.get(index).and_then(|part| part.as_str().parse::<u64>().ok());
     let dims = |at: usize| -> Option<Dim3> { Some([number(at)?, number(at + 1)?, number(at + 2)?]) };
-    Some(LaunchMention { kernel: found.get(1)?.as_str().to_owned(), grid: dims(5), block_dim: dims(2) })
+    Some(LaunchMention {
+        kernel: found.get(1)?.as_str().to_owned(),
+        grid: dims(5),
+        block_dim: dims(2),
+        ..LaunchMention::default()
+    })
 }

@@ -96,3 +96,20 @@ fn engines_print_their_configuration() {
         ])
     );
 }
+
+#[test]
+fn server_arguments_are_facts() {
+    let text = "[2025-09-01 10:00:00] server_args=ServerArgs(model_path='org/m', dtype='auto', context_length=32768, tp_size=8, chunked_prefill_size=8192, max_prefill_tokens=16384, attention_backend='fa3', max_total_tokens=None)\n";
+    assert_eq!(
+        facts(text),
+        pairs(&[
+            ("model", "org/m"),
+            ("dtype", "auto"),
+            ("tensor_parallel_size", "8"),
+            ("attention_backend", "fa3"),
+            ("max_seq_len", "32768"),
+            ("chunked_prefill_size", "8192"),
+            ("max_prefill_tokens", "16384"),
+        ])
+    );
+}

@@ -80,6 +80,8 @@ pub struct ShapeMention {
     pub label: Option<String>,
     /// How it was printed.
     pub form: ShapeForm,
+    /// Address of the first element, where given.
+    pub address: Option<u64>,
 }
 
 /// How a shape was printed.
@@ -97,6 +99,8 @@ pub enum ShapeForm {
     Launch,
     /// A tensor of a model at a number of tokens: computed, printed by nobody.
     Model,
+    /// A tensor argument of the last launch in a trace.
+    Argument,
 }
 
 /// A line that says that something failed.

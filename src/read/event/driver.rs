@@ -55,6 +55,10 @@ pub enum DriverFaultKind {
     Pcie,
     /// NVLink, NVSwitch, fabric manager.
     Nvlink,
+    /// The driver asks for a reset, a drain or a reboot (`GPU Recovery Action`).
+    NeedsReset,
+    /// A test of a node diagnostic failed.
+    Diagnostic,
     /// No driver, no device (`Found no NVIDIA driver`, `no CUDA-capable device is detected`).
     NoDevice,
 }
@@ -68,6 +72,9 @@ pub struct DriverFault {
     pub pci: Option<String>,
     /// The text.
     pub detail: String,
+    /// True where it is the machine's state when somebody asked (`nvidia-smi`, DCGM), and no event of the driver: it may
+    /// be old, and nothing ties it to a failure.
+    pub state: bool,
 }
 
 /// `python3[2431]: segfault at 0 ip … sp … error 4 in libc.so.6[19bc5c,7f6bbaa28000+189000]`.

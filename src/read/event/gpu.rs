@@ -121,7 +121,7 @@ pub struct FaultingLaunch {
     pub dump: Option<String>,
 }
 
-/// A launch mentioned by a program.
+/// A launch mentioned by a program or a trace: nothing says that it failed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LaunchMention {
     /// Kernel or operation.
@@ -130,6 +130,16 @@ pub struct LaunchMention {
     pub grid: Option<Dim3>,
     /// Block dimensions.
     pub block_dim: Option<Dim3>,
+    /// Where the kernel's source stands.
+    pub place: Option<Place>,
+    /// The line of the program that launched it.
+    pub launched_from: Option<Place>,
+    /// Arguments, name and value as text.
+    pub arguments: Vec<(String, String)>,
+    /// Hash of the compilation that ran.
+    pub compilation: Option<String>,
+    /// Whether it is the last one of a trace.
+    pub last_of_trace: bool,
 }
 
 /// A CUDA graph in the stack or text.
@@ -178,4 +188,6 @@ pub struct CompiledKernel {
     pub debug: bool,
     /// Threads of a block, where the entry says.
     pub threads: Option<u32>,
+    /// Hash of the compilation, where a trace gives it.
+    pub compilation: Option<String>,
 }

@@ -22,6 +22,8 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> bool {
             kind,
             pci,
             detail: clip(body.trim(), DETAIL_LIMIT_BYTES).to_owned(),
+            // A field of `nvidia-smi -q`.
+            state: has_any_case(body, "remapping failure occurred"),
         }),
     );
     true

@@ -15,6 +15,7 @@ use crate::tables::class::FailureClass;
 use crate::text::number::grouped;
 
 use super::super::failure::Certainty;
+use super::super::launches::traced;
 use super::super::shapes::{Likelihood, ShapeRow};
 use super::super::summary::base_name;
 use super::{Hypothesis, View};
@@ -49,10 +50,16 @@ pub fn suspects<'a>(view: &View<'a>) -> Vec<Suspect<'a>> {
         return Vec::new();
     }
     let numbers = numbers(view);
+    // What a trace says about a kernel's own arguments is better than numbers of a log.
+    let ran_safely: Vec<EvidenceId> = traced(view.case, view.root)
+        .iter()
+        .filter(|traced| traced.launch.last_of_trace && traced.fits())
+        .map(|traced| traced.kernel_evidence)
+        .collect();
     let mut found: Vec<Suspect<'a>> = view
         .case
         .kernels()
-        .filter(|(_, kernel)| leads_to(view, kernel))
+        .filter(|(id, kernel)| leads_to(view, kernel) && !ran_safely.contains(id))
         .take(KERNEL_LIMIT)
         .filter_map(|(evidence, kernel)| {
             let base = launch_arguments(view, kernel);
@@ -119,7 +126,7 @@ pub fn launch_arguments(view: &View<'_>, kernel: &Kernel) -> Bindings {
 }
 
 /// A replayed graph fails for reasons of its own.
-fn replays_a_graph(view: &View<'_>) -> bool {
+pub(super) fn replays_a_graph(view: &View<'_>) -> bool {
     view.case.pick(|data| matches!(data, Data::Graph(GraphMention::Replay)).then_some(())).next().is_some()
 }
 
@@ -207,6 +214,24 @@ fn sentence(
     values: &BTreeMap<String, i128>,
     from_launch: bool,
 ) -> String {
+    let mut text = forms_in_32_bits(entry, finding);
+    text.push_str(&match (assigned.always_wraps(), assigned.tried) {
+        (true, 1) if from_launch => ": it wraps with the arguments of the launch".to_owned(),
+        (true, 1) => ": it wraps with the log's numbers as its arguments".to_owned(),
+        (true, tried) => {
+            format!(": it wraps under each of the {tried} ways in which the log's numbers fit its arguments")
+        }
+        (false, tried) => format!(
+            ": it wraps under {} of the {tried} ways in which the log's numbers fit its arguments",
+            assigned.wrapping
+        ),
+    });
+    text.push_str(&safe_up_to(view, finding, values));
+    text
+}
+
+/// Which index is formed in 32 bits, where, and how far it goes.
+pub(super) fn forms_in_32_bits(entry: &str, finding: &Finding) -> String {
     let place = finding
         .location
         .as_ref()
@@ -219,17 +244,12 @@ fn sentence(
     if let Some(max) = finding.max_value.and_then(|max| u128::try_from(max).ok()) {
         text.push_str(&format!(", up to {}", grouped(max)));
     }
-    text.push_str(&match (assigned.always_wraps(), assigned.tried) {
-        (true, 1) if from_launch => ": it wraps with the arguments of the launch".to_owned(),
-        (true, 1) => ": it wraps with the log's numbers as its arguments".to_owned(),
-        (true, tried) => {
-            format!(": it wraps under each of the {tried} ways in which the log's numbers fit its arguments")
-        }
-        (false, tried) => format!(
-            ": it wraps under {} of the {tried} ways in which the log's numbers fit its arguments",
-            assigned.wrapping
-        ),
-    });
+    text
+}
+
+/// `; safe up to M 233,016 with stride_ym 9,216`, where the kernel says so.
+pub(super) fn safe_up_to(view: &View<'_>, finding: &Finding, values: &BTreeMap<String, i128>) -> String {
+    let mut text = String::new();
     if let Some(sweep) = &finding.sweep
         && let Ok(safe) = u128::try_from(sweep.safe)
     {

@@ -1,12 +1,14 @@
-//! The distance test on every sanitizer record, with what the evidence knows around it.
+//! The distance test on every sanitizer record, and on the page that the driver logged where a trace gives the addresses of
+//! the arguments.
 //!
-//! In: sanitizer records and measured shapes. Out: readings of `arith::distance` with their evidence.
+//! In: sanitizer records, Xid 31, and measured shapes. Out: readings of `arith::distance` with their evidence.
 
-use crate::arith::distance::read_access;
+use crate::arith::distance::{read_access, read_page};
 use crate::arith::{Access, Allocation, Context, DType, Reading};
-use crate::case::EvidenceId;
-use crate::read::event::{Data, SanitizerFinding, SanitizerRecord};
+use crate::case::{EvidenceId, Fact};
+use crate::read::event::{Data, SanitizerFinding, SanitizerRecord, ShapeForm};
 
+use super::super::shapes::{Likelihood, ShapeRow};
 use super::View;
 
 /// A reading with the record that it reads.
@@ -33,7 +35,51 @@ pub fn readings(view: &View<'_>) -> Vec<DistanceReading> {
             Some(DistanceReading { evidence, reading })
         })
         .take(RECORD_LIMIT)
+        .chain(logged_page(view))
         .collect()
+}
+
+/// Bytes of the page that Xid 31 names.
+const PAGE_BYTES: u64 = 4_096;
+
+/// The page of an Xid 31 against the arguments of the last traced launch of the same process. Only a wrap is reported: the
+/// trace names a launch, not the one that failed, and any other distance may be another launch's.
+fn logged_page(view: &View<'_>) -> Option<DistanceReading> {
+    let (evidence, event, xid) = view
+        .case
+        .pick(|data| match data {
+            Data::Xid(xid) if xid.xid == 31 && xid.address.is_some() => Some(xid),
+            _ => None,
+        })
+        .next()?;
+    let pid = xid.pid.or(event.origin.pid);
+    let tensors: Vec<&ShapeRow> = view
+        .shapes
+        .iter()
+        .filter(|row| row.mention.form == ShapeForm::Argument && row.likelihood >= Likelihood::Near)
+        .filter(|row| {
+            let traced = view.case.get(row.evidence).and_then(|evidence| match &evidence.fact {
+                Fact::Event(event) => event.origin.pid,
+                Fact::Derived(_) => None,
+            });
+            pid.is_none() || traced.is_none() || pid == traced
+        })
+        .take(64)
+        .collect();
+    let allocations: Vec<Allocation> = tensors
+        .iter()
+        .filter_map(|row| {
+            let bytes = u64::try_from(row.extent.bytes?).ok()?;
+            Some(Allocation { base: row.mention.address?, bytes })
+        })
+        .collect();
+    let context = Context {
+        tensors: tensors.iter().map(|row| row.tensor()).collect(),
+        element_bytes: tensors.iter().filter_map(|row| row.dtype.map(DType::element_bytes)).collect(),
+        ..Context::default()
+    };
+    let (reading, _) = read_page(xid.address?, PAGE_BYTES, &allocations, &context);
+    matches!(reading, Reading::Wrapped(_)).then_some(DistanceReading { evidence, reading })
 }
 
 /// Rows of a block, where the engineer gives them; else the test tries powers of two and says so.

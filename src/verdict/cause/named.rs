@@ -6,7 +6,7 @@
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
-use super::super::failure::{Certainty, Failure};
+use super::super::failure::{Certainty, Failure, Weight};
 use super::{Hypothesis, View};
 
 /// The rule.
@@ -40,6 +40,9 @@ fn stated<'a>(view: &View<'a>) -> Option<(&'a Failure, CauseKind)> {
 
 /// Most statements support their cause; a few only point to it.
 fn certainty(cause: CauseKind, failure: &Failure) -> Certainty {
+    if failure.weight == Weight::State {
+        return Certainty::Suspected;
+    }
     match cause {
         CauseKind::PeerDied | CauseKind::HostMemory if failure.class == FailureClass::Nccl => {
             Certainty::Suspected

@@ -5,10 +5,13 @@
 //! against every shape: overflow is the popular story and often wrong (law 5).
 
 use crate::arith::{IndexLimit, Reading, Strength, Wrapped};
+use crate::case::{EvidenceId, Fact};
+use crate::read::event::{InputId, ShapeForm};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
 use super::super::failure::Certainty;
+use super::super::launches::traced;
 use super::super::shapes::{Likelihood, ShapeRow};
 use super::distance::{DistanceReading, readings};
 use super::distance_words::sentence;
@@ -59,14 +62,25 @@ fn from_distance(view: &View<'_>, reading: &DistanceReading, wrapped: &Wrapped) 
 
 /// A shape alone makes a suspicion, and only one that the failing process printed near its failure.
 fn from_shape(view: &View<'_>) -> Option<Hypothesis> {
-    let shape = view.shapes.iter().find(|shape| shape.overflows() && shape.likelihood >= Likelihood::Near)?;
+    let traced = traced(view.case, view.root);
+    let ran_safely = |shape: &ShapeRow| {
+        shape.mention.form == ShapeForm::Argument
+            && traced
+                .iter()
+                .any(|traced| traced.fits() && at(view, shape.evidence) == at(view, traced.evidence))
+    };
+    let shape = view
+        .shapes
+        .iter()
+        .find(|shape| shape.overflows() && shape.likelihood >= Likelihood::Near && !ran_safely(shape))?;
     // Operands that the engineer names and that fit speak against any other shape of the log.
     let fitting =
         view.shapes.iter().filter(|other| other.likelihood == Likelihood::Operand && !other.overflows());
     let against = if shape.likelihood == Likelihood::Operand {
         Vec::new()
     } else {
-        fitting.map(|other| other.evidence).take(4).collect()
+        let launches = traced.iter().filter(|traced| traced.launch.last_of_trace && traced.fits());
+        fitting.map(|other| other.evidence).chain(launches.map(|traced| traced.evidence)).take(4).collect()
     };
     Some(Hypothesis {
         class: view.root.class,
@@ -97,6 +111,14 @@ pub fn shape_words(shape: &ShapeRow) -> String {
         grouped(check.excess_by_count),
         safe_words(shape),
     )
+}
+
+/// Where a piece of evidence stands.
+fn at(view: &View<'_>, id: EvidenceId) -> Option<(InputId, u64)> {
+    match &view.case.get(id)?.fact {
+        Fact::Event(event) => Some((event.span.input, event.span.line)),
+        Fact::Derived(_) => None,
+    }
 }
 
 fn swept(shape: &ShapeRow) -> &str {

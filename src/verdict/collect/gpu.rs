@@ -280,11 +280,17 @@ pub fn driver_fault(fault: &DriverFault) -> Claim {
         DriverFaultKind::GpuLost => (FailureClass::Hardware, Some(CauseKind::GpuLost)),
         DriverFaultKind::Ecc => (FailureClass::Hardware, Some(CauseKind::Ecc)),
         DriverFaultKind::Nvlink => (FailureClass::Hardware, Some(CauseKind::Nvlink)),
-        DriverFaultKind::Pcie => (FailureClass::Hardware, None),
+        DriverFaultKind::Pcie | DriverFaultKind::NeedsReset | DriverFaultKind::Diagnostic => {
+            (FailureClass::Hardware, None)
+        }
         DriverFaultKind::Gsp => (FailureClass::Driver, Some(CauseKind::GspFirmware)),
         DriverFaultKind::VersionMismatch => (FailureClass::Driver, Some(CauseKind::VersionMismatch)),
         DriverFaultKind::Init | DriverFaultKind::NoDevice => (FailureClass::Driver, None),
     };
+    if fault.state {
+        return Claim::new(class, Weight::State, "the state of the machine; nothing ties it to the failure")
+            .cause(cause);
+    }
     // Corrected bus errors are common on healthy machines.
     let weight = if fault.kind == DriverFaultKind::Pcie { Weight::Hint } else { Weight::Direct };
     Claim::new(class, weight, "the driver reports it").cause(cause)
