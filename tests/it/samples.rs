@@ -89,6 +89,24 @@ const TRUTH: &[(&str, &str, &str, &str, &str, &str, &str)] = &[
     ("triton-int32-wrap-probe", "illegal_address", "int32_overflow", "proven", "", "triton_cases.py:60", "*"),
     ("triton-int32-below-boundary", "none", "", "", "", "", ""),
     ("triton-int32-fixed", "none", "", "", "", "", ""),
+    (
+        "tritonparse-int32-wrap",
+        "illegal_address",
+        "int32_overflow",
+        "supported",
+        "",
+        "triton_cases.py:60",
+        "*",
+    ),
+    ("tritonparse-scatter", "illegal_address", "int32_overflow", "supported", "", "more_cases.py:33", ""),
+    ("tritonparse-int32-fixed", "none", "", "", "", "", ""),
+    ("tritonparse-missing-mask", "illegal_address", "", "", "", "triton_cases.py:73", ""),
+    ("nvidia-smi-healthy", "none", "", "", "", "", ""),
+    ("nvidia-smi-old-ecc", "python_error", "", "", "", "train.py:33", ""),
+    ("nvidia-smi-ecc-agrees", "hardware", "ecc", "supported", "", "train.py:88", ""),
+    ("dcgm-memory", "hardware", "ecc", "suspected", "", "", ""),
+    ("vllm-death", "illegal_address", "", "", "", "gpu_model_runner.py:2300", ""),
+    ("no-kernel-image", "no_kernel_image", "wrong_arch", "supported", "", "infer.py:12", ""),
     ("triton-coredump", "illegal_address", "int32_overflow", "supported", "", "*", "more_cases.py:30"),
     ("coredump-gather", "illegal_address", "bad_index", "suspected", "", "*", "crash.cu:20"),
     ("cuda-int32-wrap", "illegal_address", "int32_overflow", "suspected", "", "crash.cu:50", "*"),
@@ -241,6 +259,7 @@ fn overflow_is_never_a_cause_where_it_is_none() {
         "torch-embedding",
         "cuda-unguarded-memcheck",
         "coredump-gather",
+        "tritonparse-missing-mask",
     ] {
         let report = report(&[&format!("samples/{name}")]);
         let claimed = report
@@ -249,4 +268,57 @@ fn overflow_is_never_a_cause_where_it_is_none() {
             .any(|hypothesis| hypothesis.cause.is_some_and(|cause| spelled(&cause) == "int32_overflow"));
         assert!(!claimed, "{name}");
     }
+}
+
+/// Certainty of the overflow hypothesis of what `paths` hold; none where there is no such hypothesis.
+fn overflow(paths: &[&str]) -> Option<String> {
+    let is_overflow = |cause| spelled(&cause) == "int32_overflow";
+    report(paths)
+        .hypotheses
+        .iter()
+        .find(|hypothesis| hypothesis.cause.is_some_and(is_overflow))
+        .map(|hypothesis| spelled(&hypothesis.certainty))
+}
+
+const WRAP_TRACE: &str =
+    "samples/tritonparse-int32-wrap/dedicated_log_triton_trace_user_rank_none_pid_435_.ndjson.gz";
+const WRAP_LOG: &str = "samples/tritonparse-int32-wrap/run.log";
+
+#[test]
+fn a_trace_counts_for_the_process_and_the_kernel_that_it_fits() {
+    assert_eq!(overflow(&[WRAP_LOG]).as_deref(), Some("suspected"), "the log prints the shape alone");
+    assert_eq!(overflow(&[WRAP_LOG, WRAP_TRACE]).as_deref(), Some("supported"));
+    // A log that names neither the kernel nor its file: the trace's end points to the launch, and nothing else does.
+    let elsewhere = "samples/cuda-gather/run.log";
+    assert_eq!(overflow(&[elsewhere]), None);
+    assert_eq!(overflow(&[elsewhere, WRAP_TRACE]).as_deref(), Some("suspected"));
+    // A kernel whose traced launch fits is no support for a shape of the log.
+    let fixed =
+        "samples/tritonparse-int32-fixed/dedicated_log_triton_trace_user_rank_none_pid_511_.ndjson.gz";
+    assert_eq!(overflow(&[WRAP_LOG, fixed]).as_deref(), Some("suspected"));
+    assert_eq!(overflow(&[elsewhere, fixed]), None);
+    // An error of another class is never a wrapped index.
+    assert_eq!(overflow(&["samples/cuda-trap/run.log", WRAP_TRACE]), None);
+}
+
+#[test]
+fn a_trace_of_another_rank_says_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = |from: &str, to: &str| {
+        let to = folder.path().join(to);
+        std::fs::copy(from, &to).unwrap();
+        to.to_string_lossy().into_owned()
+    };
+    let log = copy(WRAP_LOG, "rank_1.log");
+    let other = copy(WRAP_TRACE, "dedicated_log_triton_trace_user_rank_3_pid_435_.ndjson.gz");
+    let same = copy(WRAP_TRACE, "dedicated_log_triton_trace_user_rank_1_pid_435_.ndjson.gz");
+    let last_launch = |paths: &[&str]| {
+        report(paths)
+            .checks
+            .iter()
+            .find(|check| check.id == "last-launch")
+            .map(|check| spelled(&check.status))
+    };
+    assert_eq!(last_launch(&[&log, &other]), None);
+    assert_eq!(last_launch(&[&log, &same]).as_deref(), Some("holds"));
 }
