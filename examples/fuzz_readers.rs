@@ -1,17 +1,20 @@
 //! Broken inputs, made from good ones, through every reader, for as long as asked.
 //!
-//! In: seconds, a seed, and files or folders to start from. Out: exit status 0 where nothing panicked and no input took too long;
-//! else the input that did is written beside the message. Stable Rust, no sanitizer: `cargo run --release --example
-//! fuzz_readers -- --seconds 600 samples`.
+//! In: seconds, a seed, targets, and files or folders to start from. A target is a reader by the name of its kind of input
+//! (`core_dump`, `tritonparse`, …), fed with mutations of that kind's samples past the sniffing, or `all`: mutations of
+//! everything through the whole program. Out: one line a target, and exit status 0 where nothing panicked and no input took
+//! too long; else the input that did is written beside the message. Stable Rust, no sanitizer: `cargo run --release
+//! --example fuzz_readers -- --seconds 600 --target all samples`.
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use warpfault::read::literals;
+use warpfault::read::{Progress, literals, read_input};
 use warpfault::session::{Input, Session};
-use warpfault::source::{InputSpec, Limits, Loaded, load};
+use warpfault::source::{InputId, InputKind, InputSpec, Limits, Loaded, load, sniff};
+use warpfault::{image, kernel, probe, read};
 
 /// Largest input that is made: enough to cross every buffer that a reader has but the largest.
 const LIMIT_BYTES: usize = 1 << 20;
@@ -21,18 +24,74 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Options {
     seconds: u64,
     seed: u64,
+    targets: Vec<String>,
     paths: Vec<PathBuf>,
 }
 
+/// A reader and where its seeds come from.
+struct Target {
+    name: &'static str,
+    /// The kind whose samples are its seeds; none for all of them.
+    kind: Option<InputKind>,
+    run: fn(&[u8]),
+}
+
+const fn of_kind(name: &'static str, kind: InputKind, run: fn(&[u8])) -> Target {
+    Target { name, kind: Some(kind), run }
+}
+
+/// Every reader. Those that take lines differ in their seeds only.
+const TARGETS: &[Target] = &[
+    Target { name: "all", kind: None, run: analyse },
+    of_kind("core_dump", InputKind::CoreDump, |bytes| read_as(InputKind::CoreDump, bytes)),
+    of_kind("cubin", InputKind::Cubin, |bytes| drop(image::cubin::parse(bytes))),
+    of_kind("flight_recorder", InputKind::FlightRecorder, |bytes| read_as(InputKind::FlightRecorder, bytes)),
+    of_kind("pickle", InputKind::FlightRecorder, |bytes| drop(read::pickle::decode(bytes))),
+    of_kind("nccl_ras", InputKind::NcclRas, |bytes| read_as(InputKind::NcclRas, bytes)),
+    of_kind("sanitizer_text", InputKind::SanitizerText, |bytes| read_as(InputKind::SanitizerText, bytes)),
+    of_kind("sanitizer_xml", InputKind::SanitizerXml, |bytes| read_as(InputKind::SanitizerXml, bytes)),
+    of_kind("cuda_gdb", InputKind::CudaGdb, |bytes| read_as(InputKind::CudaGdb, bytes)),
+    of_kind("kernel_log", InputKind::KernelLog, |bytes| read_as(InputKind::KernelLog, bytes)),
+    of_kind("log", InputKind::Log, |bytes| read_as(InputKind::Log, bytes)),
+    of_kind("model_config", InputKind::ModelConfig, |bytes| read_as(InputKind::ModelConfig, bytes)),
+    of_kind("tritonparse", InputKind::Tritonparse, |bytes| read_as(InputKind::Tritonparse, bytes)),
+    of_kind("dcgm", InputKind::Dcgm, |bytes| read_as(InputKind::Dcgm, bytes)),
+    of_kind("nvidia_smi", InputKind::NvidiaSmi, |bytes| read_as(InputKind::NvidiaSmi, bytes)),
+    of_kind("ttir", InputKind::Ttir, |bytes| drop(kernel::cache::from_ttir(&String::from_utf8_lossy(bytes)))),
+    of_kind("ptx", InputKind::Ptx, |bytes| drop(kernel::cache::from_ptx(&String::from_utf8_lossy(bytes)))),
+    of_kind("probe_reply", InputKind::Log, |bytes| {
+        for line in String::from_utf8_lossy(bytes).lines() {
+            std::hint::black_box(probe::protocol::reply_in(line));
+        }
+    }),
+];
+
+fn read_as(kind: InputKind, bytes: &[u8]) {
+    std::hint::black_box(read_input(InputId(0), kind, bytes, &Progress::default()));
+}
+
+/// Inputs that no sample shows, by target.
+const MORE_SEEDS: &[(&str, &str)] = &[
+    (
+        "model_config",
+        r#"{"model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944, "vocab_size": 151936, "num_attention_heads": 28, "num_key_value_heads": 4, "num_hidden_layers": 28, "torch_dtype": "bfloat16", "text_config": {"hidden_size": 4096, "n_inner": null}}"#,
+    ),
+    (
+        "probe_reply",
+        "row 3 {\"warpfault_probe\":1,\"reply\":\"trial\",\"code\":700,\"call\":\"cuCtxSynchronize\",\"ms\":1.5}\n",
+    ),
+];
+
 impl Options {
     fn from_arguments() -> Self {
-        let mut options = Self { seconds: 10, seed: 1, paths: Vec::new() };
+        let mut options = Self { seconds: 10, seed: 1, targets: Vec::new(), paths: Vec::new() };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             let mut number = || arguments.next().and_then(|text| text.parse().ok()).unwrap_or(1);
             match argument.as_str() {
                 "--seconds" => options.seconds = number(),
                 "--seed" => options.seed = number().max(1),
+                "--target" => options.targets.extend(arguments.next()),
                 path => options.paths.push(path.into()),
             }
         }
@@ -46,22 +105,59 @@ impl Options {
 fn main() -> io::Result<()> {
     let options = Options::from_arguments();
     let seeds = seeds(&options.paths);
+    let wanted = |target: &&Target| {
+        if options.targets.is_empty() {
+            target.name == "all"
+        } else {
+            options.targets.iter().any(|name| name == target.name)
+        }
+    };
+    for target in TARGETS.iter().filter(wanted) {
+        fuzz(target, &seeds, &options)?;
+    }
+    Ok(())
+}
+
+fn fuzz(target: &Target, all: &[(InputKind, Vec<u8>)], options: &Options) -> io::Result<()> {
+    let own = |kind: InputKind| target.kind.is_none_or(|wanted| wanted == kind);
+    let mut seeds: Vec<Vec<u8>> =
+        all.iter().filter(|(kind, _)| own(*kind)).map(|(_, bytes)| bytes.clone()).collect();
+    let more = MORE_SEEDS.iter().filter(|(name, _)| *name == target.name);
+    seeds.extend(more.map(|(_, text)| text.as_bytes().to_vec()));
+    if seeds.is_empty() {
+        return Err(io::Error::other(format!("{}: no sample to start from", target.name)));
+    }
     let mut random = Random(options.seed);
     let end = Instant::now() + Duration::from_secs(options.seconds);
     let mut rounds = 0_u64;
+    let mut slowest = Duration::ZERO;
     while Instant::now() < end {
         let bytes = mutated(&seeds, &mut random);
         let start = Instant::now();
-        let survived = catch_unwind(AssertUnwindSafe(|| analyse(&bytes))).is_ok();
-        if !survived || start.elapsed() > PATIENCE {
-            let path = std::env::temp_dir().join(format!("fuzz-{}-{rounds}.bin", options.seed));
+        let survived = catch_unwind(AssertUnwindSafe(|| (target.run)(&bytes))).is_ok();
+        slowest = slowest.max(start.elapsed());
+        if !survived || slowest > PATIENCE {
+            let path =
+                std::env::temp_dir().join(format!("fuzz-{}-{}-{rounds}.bin", target.name, options.seed));
             std::fs::write(&path, &bytes)?;
             let fault = if survived { "took too long" } else { "panicked" };
-            return Err(io::Error::other(format!("round {rounds} {fault}: {}", path.display())));
+            return Err(io::Error::other(format!(
+                "{}: round {rounds} {fault}: {}",
+                target.name,
+                path.display()
+            )));
         }
         rounds += 1;
     }
-    writeln!(io::stdout(), "{rounds} inputs from {} files, seed {}: no panic", seeds.len(), options.seed)
+    writeln!(
+        io::stdout(),
+        "{}: {rounds} inputs from {} files in {} s, seed {}, the slowest {} ms: no panic",
+        target.name,
+        seeds.len(),
+        options.seconds,
+        options.seed,
+        slowest.as_millis()
+    )
 }
 
 fn analyse(bytes: &[u8]) {
@@ -72,16 +168,17 @@ fn analyse(bytes: &[u8]) {
     std::hint::black_box(session.report());
 }
 
-/// The decoded inputs and their parts, and two that no sample shows.
-fn seeds(paths: &[PathBuf]) -> Vec<Vec<u8>> {
+/// The decoded inputs and their parts with their kinds, and two that no sample shows.
+fn seeds(paths: &[PathBuf]) -> Vec<(InputKind, Vec<u8>)> {
     let specs: Vec<InputSpec> = paths.iter().cloned().map(InputSpec::Path).collect();
     let Loaded { inputs, .. } = load(&specs, Limits::default());
-    let mut seeds = vec![b"\n".to_vec(), literals().join("\n").into_bytes()];
+    let mut seeds =
+        vec![(InputKind::Empty, b"\n".to_vec()), (InputKind::Log, literals().join("\n").into_bytes())];
     for input in inputs {
-        seeds.push(input.bytes.to_vec());
-        seeds.extend(input.parts.iter().map(|part| part.bytes.to_vec()));
+        seeds.push((input.kind, input.bytes.to_vec()));
+        seeds.extend(input.parts.iter().map(|part| (sniff(&part.bytes, None), part.bytes.to_vec())));
     }
-    seeds.retain(|seed| !seed.is_empty() && seed.len() <= 2 * LIMIT_BYTES);
+    seeds.retain(|(_, seed)| !seed.is_empty() && seed.len() <= 2 * LIMIT_BYTES);
     seeds
 }
 
