@@ -9,6 +9,7 @@
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
 
 use warpfault::read::{Progress, literals, read_input};
@@ -134,6 +135,7 @@ fn fuzz(target: &Target, all: &[(InputKind, Vec<u8>)], options: &Options) -> io:
     while Instant::now() < end {
         let bytes = mutated(&seeds, &mut random);
         let start = Instant::now();
+        watch(target.name, &bytes);
         let survived = catch_unwind(AssertUnwindSafe(|| (target.run)(&bytes))).is_ok();
         slowest = slowest.max(start.elapsed());
         if !survived || slowest > PATIENCE {
@@ -158,6 +160,33 @@ fn fuzz(target: &Target, all: &[(InputKind, Vec<u8>)], options: &Options) -> io:
         options.seed,
         slowest.as_millis()
     )
+}
+
+/// The input being read, since when, and for which target.
+static CURRENT: Mutex<Option<(Instant, &'static str, Vec<u8>)>> = Mutex::new(None);
+
+/// Notes an input; one that never ends is written down by a thread of its own, which then ends the program.
+fn watch(target: &'static str, bytes: &[u8]) {
+    static WATCHDOG: Once = Once::new();
+    if let Ok(mut current) = CURRENT.lock() {
+        *current = Some((Instant::now(), target, bytes.to_vec()));
+    }
+    WATCHDOG.call_once(|| {
+        std::thread::spawn(|| {
+            loop {
+                std::thread::sleep(Duration::from_secs(1));
+                let Ok(current) = CURRENT.lock() else { return };
+                if let Some((since, target, bytes)) = current.as_ref()
+                    && since.elapsed() > PATIENCE * 6
+                {
+                    let path = std::env::temp_dir().join(format!("fuzz-{target}-endless.bin"));
+                    let _ = std::fs::write(&path, bytes);
+                    let _ = writeln!(io::stderr(), "{target}: no end in sight: {}", path.display());
+                    std::process::exit(1);
+                }
+            }
+        });
+    });
 }
 
 fn analyse(bytes: &[u8]) {

@@ -80,6 +80,10 @@ fn find<'a>(view: &View<'a>, inputs: &[Input], evidence: EvidenceId) -> Option<F
         crate::case::Fact::Event(event) => inputs.get(event.span.input.0 as usize),
         crate::case::Fact::Derived(_) => None,
     })?;
+    if input.kind == InputKind::Tritonparse {
+        // A trace carries the compiler's texts and no file that a driver loads.
+        return None;
+    }
     let root = input.file.as_ref()?;
     let path = match input.kind {
         InputKind::TritonCache if !entry.folder.is_empty() => root.join(&entry.folder),

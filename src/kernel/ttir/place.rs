@@ -9,6 +9,8 @@ use crate::kernel::location::Location;
 
 /// Longest chain of aliases and nested locations that is followed.
 const MAX_DEPTH: usize = 40;
+/// Most places that are looked at for one location: calls have two, so that aliases in a circle would double at each step.
+const MAX_STEPS: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
@@ -115,27 +117,28 @@ impl Places {
     /// The file, line and column. Of an inlined call into Triton's own library, the caller's; of another, the callee's.
     #[must_use]
     pub fn location(&self, index: u32) -> Option<Location> {
-        self.resolve(index, 0)
+        self.resolve(index, 0, &mut 0)
     }
 
-    fn resolve(&self, index: u32, depth: usize) -> Option<Location> {
-        if depth > MAX_DEPTH {
+    fn resolve(&self, index: u32, depth: usize, steps: &mut usize) -> Option<Location> {
+        *steps += 1;
+        if depth > MAX_DEPTH || *steps > MAX_STEPS {
             return None;
         }
         match self.get(index) {
             Place::Unknown => None,
             Place::File(location) => Some(location.clone()),
-            Place::Named(_, inner) => self.resolve(*inner, depth + 1),
+            Place::Named(_, inner) => self.resolve(*inner, depth + 1, steps),
             Place::Call { callee, caller } => {
-                let callee = self.resolve(*callee, depth + 1);
-                let caller = self.resolve(*caller, depth + 1);
+                let callee = self.resolve(*callee, depth + 1, steps);
+                let caller = self.resolve(*caller, depth + 1, steps);
                 match callee {
                     Some(place) if !place.file.contains("/triton/language/") => Some(place),
                     other => caller.or(other),
                 }
             }
-            Place::Fused(parts) => parts.iter().find_map(|&part| self.resolve(part, depth + 1)),
-            Place::Alias(name) => self.aliases.get(name).and_then(|&to| self.resolve(to, depth + 1)),
+            Place::Fused(parts) => parts.iter().find_map(|&part| self.resolve(part, depth + 1, steps)),
+            Place::Alias(name) => self.aliases.get(name).and_then(|&to| self.resolve(to, depth + 1, steps)),
         }
     }
 
@@ -152,5 +155,19 @@ impl Places {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_in_a_circle_end() {
+        let mut places = Places::default();
+        let alias = places.push(Place::Alias("loc1".to_owned()));
+        let call = places.push(Place::Call { callee: alias, caller: alias });
+        places.alias("loc1", call);
+        assert_eq!(places.location(call), None);
     }
 }
