@@ -3,7 +3,7 @@
 //! In: the case and the failures, the root first. Out: a place of notice, and whether it lies later than the fault. It
 //! claims nothing about where the fault happened.
 
-use crate::case::{Case, EvidenceId};
+use crate::case::{Case, EvidenceId, Fact};
 use crate::read::event::{Advice, Data, Event, Messenger, Place, PyFrame, Status, Traceback};
 use crate::tables::class::FailureClass;
 use crate::tables::{SyncCall, sync_in_source, sync_point};
@@ -323,7 +323,14 @@ pub fn asynchronous(case: &Case, root: &Failure, notice: Option<&Notice>) -> Opt
     if advice(Advice::DeviceAssertions) && !advice(Advice::LaunchBlocking) {
         return Some(false);
     }
-    None
+    // A launch returns before its kernel runs, so that a call of the host can only bring the fault of an earlier one.
+    is_status(case, root).then_some(true)
+}
+
+/// Whether the host got to know it as the status of a call.
+fn is_status(case: &Case, root: &Failure) -> bool {
+    let fact = root.evidence.first().and_then(|id| case.get(*id)).map(|evidence| &evidence.fact);
+    matches!(fact, Some(Fact::Event(event)) if matches!(event.data, Data::Status(_) | Data::Library(_)))
 }
 
 /// Whether a sanitizer, a debugger or a dump caught the fault itself: its place is the place.
@@ -349,7 +356,8 @@ fn at_once(class: FailureClass) -> Option<bool> {
         | FailureClass::GraphCapture
         | FailureClass::Race
         | FailureClass::UninitializedRead
-        | FailureClass::BarrierError => Some(false),
+        | FailureClass::BarrierError
+        | FailureClass::Leak => Some(false),
         _ => None,
     }
 }
