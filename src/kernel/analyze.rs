@@ -308,17 +308,24 @@ pub(super) fn verdicts(kernel: &Kernel, bindings: &Bindings, which: &[usize], fu
     let mut env = environment(model, bindings, &BTreeSet::new(), &roots);
     let mut checker = Checker::new(model, &mut env, fuel);
     let mut each: Vec<Verdict> = Vec::new();
+    let mut settled: Vec<bool> = Vec::new();
     for access in which.iter().filter_map(|&i| model.accesses.get(i)) {
-        each.push(checker.access(access, &common));
+        let verdict = checker.access(access, &common);
+        settled.push(match &verdict {
+            Verdict::Fits => true,
+            Verdict::Wraps(_) => false,
+            Verdict::Unknown(_) => checker.is_settled(),
+        });
+        each.push(verdict);
     }
     let mut single = BTreeSet::new();
-    if !open.is_empty() && !each.iter().all(|v| matches!(v, Verdict::Fits)) {
+    if !open.is_empty() && !settled.iter().all(|&settled| settled) {
         let mut env = environment(model, bindings, &open, &roots);
         let mut checker = Checker::new(model, &mut env, fuel);
-        for (verdict, &index) in each.iter_mut().zip(which) {
-            let Some(access) = model.accesses.get(index) else { continue };
+        for ((verdict, settled), &index) in each.iter_mut().zip(settled).zip(which) {
+            let Some(access) = model.accesses.get(index).filter(|_| !settled) else { continue };
             let used: BTreeSet<u8> = axes_of(kernel, access).intersection(&open).copied().collect();
-            if used.is_empty() || matches!(verdict, Verdict::Fits) {
+            if used.is_empty() {
                 continue;
             }
             let narrow = checker.access(access, &common);
