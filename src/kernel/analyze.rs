@@ -14,7 +14,7 @@ use super::location::{Complaint, Location};
 use super::model::{Access, AccessKind, Model, Source};
 use super::solve::{Fact, Fuel};
 use super::sweep::Sweep;
-use super::sym::{NodeId, Point, VarKind};
+use super::sym::{NodeId, Origin, Point, VarKind};
 
 /// A kernel ready to be analysed under any bindings.
 #[derive(Debug)]
@@ -197,6 +197,7 @@ pub fn analyze(kernel: &Kernel, bindings: &Bindings) -> Analysis {
     let verdicts = verdicts(kernel, bindings, &all, Fuel::default());
     let mut analysis = blank(kernel, bindings);
     let mut groups: Vec<Finding> = Vec::new();
+    let mut undecided: Vec<&Access> = Vec::new();
     for (index, verdict) in verdicts.each.iter().enumerate() {
         let Some(access) = kernel.model.accesses.get(index) else { continue };
         match verdict {
@@ -206,7 +207,7 @@ pub fn analyze(kernel: &Kernel, bindings: &Bindings) -> Analysis {
                 merge(&mut groups, finding);
             }
             Verdict::Unknown(doubts) => {
-                analysis.undecided += 1;
+                undecided.push(access);
                 for doubt in doubts {
                     let unknown = describe(&kernel.model, access, doubt);
                     if !analysis.unknown.contains(&unknown) && analysis.unknown.len() < 200 {
@@ -216,6 +217,7 @@ pub fn analyze(kernel: &Kernel, bindings: &Bindings) -> Analysis {
             }
         }
     }
+    analysis.undecided = operations(undecided);
     for axis in &verdicts.single {
         let letter = ["x", "y", "z"].get(usize::from(*axis)).copied().unwrap_or("?");
         analysis.stated.push(format!("grid {letter} is not known: taken as one program (--grid)"));
@@ -240,6 +242,20 @@ pub fn analyze(kernel: &Kernel, bindings: &Bindings) -> Analysis {
         merge(&mut analysis.findings, finding);
     }
     analysis
+}
+
+/// How many operations accesses stand for: one that a first and a later round of a loop reach is listed for each.
+fn operations<'a>(accesses: impl IntoIterator<Item = &'a Access>) -> usize {
+    let mut places = BTreeSet::new();
+    let mut unplaced = 0;
+    for access in accesses {
+        if access.origin == Origin::NONE {
+            unplaced += 1;
+        } else {
+            places.insert(access.origin);
+        }
+    }
+    unplaced + places.len()
 }
 
 fn blank(kernel: &Kernel, bindings: &Bindings) -> Analysis {
@@ -278,7 +294,7 @@ fn blank(kernel: &Kernel, bindings: &Bindings) -> Analysis {
         unknown: Vec::new(),
         assumptions,
         stated,
-        accesses: model.accesses.len(),
+        accesses: operations(&model.accesses),
         undecided: 0,
         sweep: None,
         complaints: model.complaints.clone(),

@@ -155,9 +155,7 @@ impl<'a> Env<'a> {
             match &mut outcome {
                 Outcome::Holds(value)
                 | Outcome::Open { bound: value, .. }
-                | Outcome::Passes { value, .. } => {
-                    *value = -*value
-                }
+                | Outcome::Passes { value, .. } => *value = -*value,
             }
         }
         outcome
@@ -396,7 +394,8 @@ impl Search<'_, '_> {
         let first = self.bound(&ranges);
         // Where no point can be shown and a single choice already passes, splitting the box would decide nothing.
         let pointless = self.is_pointless();
-        if pointless && first > self.limit() && self.probes(&start).iter().any(|point| self.passes_at(point)) {
+        if pointless && first > self.limit() && self.probes(&start).iter().any(|point| self.passes_at(point))
+        {
             return Outcome::Open { bound: first, pointless };
         }
         let mut regions = vec![start];
@@ -465,9 +464,9 @@ impl Search<'_, '_> {
         if !self.fixed.contains(&true) {
             return false;
         }
-        let open = self.values.needing(&|var| {
-            self.slot.get(&var).and_then(|&at| self.fixed.get(at)).copied().unwrap_or(true)
-        });
+        let open = self
+            .values
+            .needing(&|var| self.slot.get(&var).and_then(|&at| self.fixed.get(at)).copied().unwrap_or(true));
         let needs = |id: NodeId| self.values.place(id).and_then(|at| open.get(at)).copied().unwrap_or(true);
         needs(self.goal.node) || self.facts.iter().any(|&(id, _)| needs(id))
     }
