@@ -79,6 +79,7 @@ impl<'e, 'm> Checker<'e, 'm> {
         self.env.forget();
         self.pointless = true;
         let mut doubts: Vec<Doubt> = Vec::new();
+        let divisors = self.divisors(&roots);
         for duty in duties(dag, &roots, self.model.modular_unsigned) {
             let limits = duty.limits(dag);
             let root = self.env.root(duty.value);
@@ -90,7 +91,7 @@ impl<'e, 'm> Checker<'e, 'm> {
                 }
                 let limit = if upward { limits.hi } else { limits.lo };
                 let held: Vec<Fact> = facts.iter().chain(&duty.when).copied().collect();
-                match self.search(Goal { node: duty.value, upward, limit }, &held, &roots) {
+                match self.search(Goal { node: duty.value, upward, limit }, &held, &roots, &divisors) {
                     Outcome::Holds(_) => {}
                     Outcome::Passes { .. } if duty.loose => {
                         proven = false;
@@ -133,8 +134,8 @@ impl<'e, 'm> Checker<'e, 'm> {
         self.pointless
     }
 
-    fn search(&mut self, goal: Goal, facts: &[Fact], whole: &[NodeId]) -> Outcome {
-        let key = (goal.node, goal.upward, facts.to_vec(), self.divisors(whole));
+    fn search(&mut self, goal: Goal, facts: &[Fact], whole: &[NodeId], divisors: &[NodeId]) -> Outcome {
+        let key = (goal.node, goal.upward, facts.to_vec(), divisors.to_vec());
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
@@ -161,7 +162,9 @@ impl<'e, 'm> Checker<'e, 'm> {
     ) -> Option<i128> {
         let mut facts = access.facts.clone();
         facts.extend_from_slice(more);
-        match self.search(Goal { node, upward, limit }, &facts, &[access.offset]) {
+        let whole = [access.offset];
+        let divisors = self.divisors(&whole);
+        match self.search(Goal { node, upward, limit }, &facts, &whole, &divisors) {
             Outcome::Passes { value, .. } => Some(value),
             _ => None,
         }

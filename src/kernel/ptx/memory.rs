@@ -26,9 +26,12 @@ impl Lowering<'_> {
             self.lost.push(("it branches to a place that is computed".into(), usize::MAX));
         }
         let mut ways: HashMap<usize, Ways> = HashMap::new();
+        let mut effects: HashMap<&str, Effect> = HashMap::new();
+        let entry = self.entry;
         for index in 0..self.entry.instructions.len() {
-            let Some(instruction) = self.entry.instructions.get(index) else { continue };
-            let kind = match effect(&instruction.opcode) {
+            let Some(instruction) = entry.instructions.get(index) else { continue };
+            let opcode = instruction.opcode.as_str();
+            let kind = match *effects.entry(opcode).or_insert_with(|| effect(opcode)) {
                 Effect::None => continue,
                 Effect::Load | Effect::AsyncCopy => AccessKind::Load,
                 Effect::Store => AccessKind::Store,
