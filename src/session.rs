@@ -8,7 +8,7 @@ mod kernels;
 mod probing;
 mod walking;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
@@ -20,6 +20,7 @@ use crate::read::event::{Data, Event};
 use crate::read::{self, Artifact, InputReading};
 use crate::report::{self, Report};
 use crate::source::{self, InputKind};
+use crate::verdict::cause::kernel_answer::Compiled;
 use crate::verdict::{self, Verdict};
 
 pub use probing::PROGRAM;
@@ -60,6 +61,8 @@ pub struct Session {
     case: Case,
     inputs: Vec<source::Input>,
     verdict: Verdict,
+    /// What the compiled kernels answer under this verdict, once it was asked: trying every assignment is slow.
+    compiled: OnceLock<Option<Compiled>>,
     report: Report,
     walking: Walking,
     progress: read::Progress,
@@ -95,6 +98,7 @@ impl Session {
             case,
             inputs: Vec::new(),
             verdict,
+            compiled: OnceLock::new(),
             report,
             walking: Walking::new(library),
             progress: read::Progress::default(),
@@ -124,6 +128,7 @@ impl Session {
         };
         if tells_more {
             self.verdict = verdict::judge(&self.case);
+            self.compiled = OnceLock::new();
             if self.case.has_model() {
                 self.measure_model();
             }
@@ -151,6 +156,7 @@ impl Session {
         self.case.derive_model_shapes();
         if self.case.evidence().len() > known {
             self.verdict = verdict::judge(&self.case);
+            self.compiled = OnceLock::new();
         }
     }
 

@@ -14,7 +14,7 @@ use super::location::{Complaint, Location};
 use super::model::{Access, AccessKind, Model, Source};
 use super::solve::{Fact, Fuel};
 use super::sweep::Sweep;
-use super::sym::{NodeId, Point, VarKind};
+use super::sym::{NodeId, Origin, Point, VarKind};
 
 /// A kernel ready to be analysed under any bindings.
 #[derive(Debug)]
@@ -197,6 +197,7 @@ pub fn analyze(kernel: &Kernel, bindings: &Bindings) -> Analysis {
     let verdicts = verdicts(kernel, bindings, &all, Fuel::default());
     let mut analysis = blank(kernel, bindings);
     let mut groups: Vec<Finding> = Vec::new();
+    let mut undecided: Vec<&Access> = Vec::new();
     for (index, verdict) in verdicts.each.iter().enumerate() {
         let Some(access) = kernel.model.accesses.get(index) else { continue };
         match verdict {
@@ -206,7 +207,7 @@ pub fn analyze(kernel: &Kernel, bindings: &Bindings) -> Analysis {
                 merge(&mut groups, finding);
             }
             Verdict::Unknown(doubts) => {
-                analysis.undecided += 1;
+                undecided.push(access);
                 for doubt in doubts {
                     let unknown = describe(&kernel.model, access, doubt);
                     if !analysis.unknown.contains(&unknown) && analysis.unknown.len() < 200 {
@@ -216,6 +217,7 @@ pub fn analyze(kernel: &Kernel, bindings: &Bindings) -> Analysis {
             }
         }
     }
+    analysis.undecided = operations(undecided);
     for axis in &verdicts.single {
         let letter = ["x", "y", "z"].get(usize::from(*axis)).copied().unwrap_or("?");
         analysis.stated.push(format!("grid {letter} is not known: taken as one program (--grid)"));
@@ -240,6 +242,20 @@ pub fn analyze(kernel: &Kernel, bindings: &Bindings) -> Analysis {
         merge(&mut analysis.findings, finding);
     }
     analysis
+}
+
+/// How many operations accesses stand for: one that a first and a later round of a loop reach is listed for each.
+fn operations<'a>(accesses: impl IntoIterator<Item = &'a Access>) -> usize {
+    let mut places = BTreeSet::new();
+    let mut unplaced = 0;
+    for access in accesses {
+        if access.origin == Origin::NONE {
+            unplaced += 1;
+        } else {
+            places.insert(access.origin);
+        }
+    }
+    unplaced + places.len()
 }
 
 fn blank(kernel: &Kernel, bindings: &Bindings) -> Analysis {
@@ -278,7 +294,7 @@ fn blank(kernel: &Kernel, bindings: &Bindings) -> Analysis {
         unknown: Vec::new(),
         assumptions,
         stated,
-        accesses: model.accesses.len(),
+        accesses: operations(&model.accesses),
         undecided: 0,
         sweep: None,
         complaints: model.complaints.clone(),
@@ -308,17 +324,24 @@ pub(super) fn verdicts(kernel: &Kernel, bindings: &Bindings, which: &[usize], fu
     let mut env = environment(model, bindings, &BTreeSet::new(), &roots);
     let mut checker = Checker::new(model, &mut env, fuel);
     let mut each: Vec<Verdict> = Vec::new();
+    let mut settled: Vec<bool> = Vec::new();
     for access in which.iter().filter_map(|&i| model.accesses.get(i)) {
-        each.push(checker.access(access, &common));
+        let verdict = checker.access(access, &common);
+        settled.push(match &verdict {
+            Verdict::Fits => true,
+            Verdict::Wraps(_) => false,
+            Verdict::Unknown(_) => checker.is_settled(),
+        });
+        each.push(verdict);
     }
     let mut single = BTreeSet::new();
-    if !open.is_empty() && !each.iter().all(|v| matches!(v, Verdict::Fits)) {
+    if !open.is_empty() && !settled.iter().all(|&settled| settled) {
         let mut env = environment(model, bindings, &open, &roots);
         let mut checker = Checker::new(model, &mut env, fuel);
-        for (verdict, &index) in each.iter_mut().zip(which) {
-            let Some(access) = model.accesses.get(index) else { continue };
+        for ((verdict, settled), &index) in each.iter_mut().zip(settled).zip(which) {
+            let Some(access) = model.accesses.get(index).filter(|_| !settled) else { continue };
             let used: BTreeSet<u8> = axes_of(kernel, access).intersection(&open).copied().collect();
-            if used.is_empty() || matches!(verdict, Verdict::Fits) {
+            if used.is_empty() {
                 continue;
             }
             let narrow = checker.access(access, &common);

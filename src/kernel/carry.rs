@@ -126,6 +126,16 @@ impl Carries {
                         return None;
                     }
                     let width = dag.node(start).width;
+                    // What memory gives in one round says nothing of the others, though it is one variable here.
+                    let varies = |kind: &VarKind| matches!(kind, VarKind::Loaded(..) | VarKind::Opaque(..));
+                    if contains(dag, step, varies) {
+                        let moved = dag.opaque(
+                            "a loop adds to it what may differ from round to round",
+                            width,
+                            origin,
+                        );
+                        return Some(dag.make(Op::Add, width, &[start, moved], origin));
+                    }
                     let count = dag.make(Op::Trunc, width, &[count], origin);
                     let moved = dag.make(Op::Mul, width, &[count, step], origin);
                     return Some(dag.make(Op::Add, width, &[start, moved], origin));

@@ -58,13 +58,15 @@ pub struct Checker<'e, 'm> {
     model: &'m Model,
     env: &'e mut Env<'m>,
     fuel: Fuel,
+    /// Whether the last access can't be shown to wrap by any point, in this box or a smaller one.
+    pointless: bool,
     known: HashMap<(NodeId, bool, Vec<Fact>, Vec<NodeId>), Outcome>,
 }
 
 impl<'e, 'm> Checker<'e, 'm> {
     /// A checker with a budget.
     pub fn new(model: &'m Model, env: &'e mut Env<'m>, fuel: Fuel) -> Self {
-        Self { model, env, fuel, known: HashMap::new() }
+        Self { model, env, fuel, pointless: true, known: HashMap::new() }
     }
 
     /// Checks one access under its own facts and `more`.
@@ -75,7 +77,9 @@ impl<'e, 'm> Checker<'e, 'm> {
         let mut facts = access.facts.clone();
         facts.extend_from_slice(more);
         self.env.forget();
+        self.pointless = true;
         let mut doubts: Vec<Doubt> = Vec::new();
+        let divisors = self.divisors(&roots);
         for duty in duties(dag, &roots, self.model.modular_unsigned) {
             let limits = duty.limits(dag);
             let root = self.env.root(duty.value);
@@ -87,17 +91,19 @@ impl<'e, 'm> Checker<'e, 'm> {
                 }
                 let limit = if upward { limits.hi } else { limits.lo };
                 let held: Vec<Fact> = facts.iter().chain(&duty.when).copied().collect();
-                match self.search(Goal { node: duty.value, upward, limit }, &held, &roots) {
+                match self.search(Goal { node: duty.value, upward, limit }, &held, &roots, &divisors) {
                     Outcome::Holds(_) => {}
                     Outcome::Passes { .. } if duty.loose => {
                         proven = false;
+                        self.pointless = false;
                         doubts.push(Doubt::GaveUp);
                     }
                     Outcome::Passes { point, value, .. } => {
                         return Verdict::Wraps(Wrap { duty: duty.clone(), upward, point, value });
                     }
-                    Outcome::Open(_) => {
+                    Outcome::Open { pointless, .. } => {
                         proven = false;
+                        self.pointless &= pointless;
                         for doubt in self.reasons(&[duty.value], &facts) {
                             if !doubts.contains(&doubt) {
                                 doubts.push(doubt);
@@ -122,8 +128,14 @@ impl<'e, 'm> Checker<'e, 'm> {
         if doubts.is_empty() { Verdict::Fits } else { Verdict::Unknown(doubts) }
     }
 
-    fn search(&mut self, goal: Goal, facts: &[Fact], whole: &[NodeId]) -> Outcome {
-        let key = (goal.node, goal.upward, facts.to_vec(), self.divisors(whole));
+    /// Whether no smaller box could show that the access that was checked last wraps.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.pointless
+    }
+
+    fn search(&mut self, goal: Goal, facts: &[Fact], whole: &[NodeId], divisors: &[NodeId]) -> Outcome {
+        let key = (goal.node, goal.upward, facts.to_vec(), divisors.to_vec());
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
@@ -150,7 +162,9 @@ impl<'e, 'm> Checker<'e, 'm> {
     ) -> Option<i128> {
         let mut facts = access.facts.clone();
         facts.extend_from_slice(more);
-        match self.search(Goal { node, upward, limit }, &facts, &[access.offset]) {
+        let whole = [access.offset];
+        let divisors = self.divisors(&whole);
+        match self.search(Goal { node, upward, limit }, &facts, &whole, &divisors) {
             Outcome::Passes { value, .. } => Some(value),
             _ => None,
         }

@@ -276,14 +276,20 @@ impl Dag {
     /// The nodes that `roots` need, operands first.
     #[must_use]
     pub fn slice(&self, roots: &[NodeId]) -> Vec<NodeId> {
-        let mut seen = std::collections::HashSet::new();
+        // Operands come before what is made of them, so no node past the last root is needed.
+        let last = roots.iter().map(|id| id.index()).max().unwrap_or(0);
+        let mut seen = vec![0u64; last / 64 + 1];
         let mut todo: Vec<NodeId> = roots.to_vec();
+        let mut ids: Vec<NodeId> = Vec::with_capacity(todo.len());
         while let Some(id) = todo.pop() {
-            if seen.insert(id) {
+            let Some(word) = seen.get_mut(id.index() / 64) else { continue };
+            let bit = 1u64 << (id.index() % 64);
+            if *word & bit == 0 {
+                *word |= bit;
+                ids.push(id);
                 todo.extend_from_slice(self.node(id).args());
             }
         }
-        let mut ids: Vec<NodeId> = seen.into_iter().collect();
         ids.sort_unstable();
         ids
     }

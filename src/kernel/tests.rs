@@ -5,6 +5,7 @@ use super::*;
 
 mod hostile;
 mod releases;
+mod rounds;
 mod soundness;
 
 const WRAP: &str = "HYIBIXINPSKPLZTE5DGPHVN57E624WX5CVI2LJYGLYFU7ETUYUOA";

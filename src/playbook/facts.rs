@@ -18,12 +18,14 @@ pub use run::run;
 
 use crate::case::Case;
 use crate::verdict::Verdict;
+use crate::verdict::cause::kernel_answer::Compiled;
 
 use super::known::Known;
 
-/// Everything known from the evidence alone.
+/// Everything known from the evidence alone. What the compiled kernels answer is asked once for each verdict, by the
+/// caller: it costs much more than the rest.
 #[must_use]
-pub fn evidence(case: &Case, verdict: &Verdict) -> Known {
+pub fn evidence(case: &Case, verdict: &Verdict, compiled: Option<&Compiled>) -> Known {
     let mut known = Known::default();
     for root in super::names::ROOTS {
         known.put(root, Known::default());
@@ -35,7 +37,7 @@ pub fn evidence(case: &Case, verdict: &Verdict) -> Known {
     launch::put(&mut known, case, verdict);
     events::put(&mut known, case, verdict);
     probe::put(&mut known, case, verdict);
-    kernel::put(&mut known, case, verdict);
+    kernel::put(&mut known, case, verdict, compiled);
     known
 }
 

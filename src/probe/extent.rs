@@ -171,7 +171,7 @@ fn extreme(env: &Env<'_>, facts: &[Fact], goal: Goal) -> Option<i128> {
     match env.search(goal, facts, &mut FUEL.clone()) {
         Outcome::Holds(_) => Some(goal.limit),
         Outcome::Passes { value, greatest: true, .. } => Some(value),
-        Outcome::Passes { .. } | Outcome::Open(_) => None,
+        Outcome::Passes { .. } | Outcome::Open { .. } => None,
     }
 }
 

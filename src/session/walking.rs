@@ -13,6 +13,7 @@ use crate::playbook::walk::{Act, Prepared, Walk, Walker, command_text};
 use crate::playbook::{Known, Library, StepKind};
 use crate::read::event::{Data, EnvironmentFact, Event, Origin, Span};
 use crate::source::{self, InputId};
+use crate::verdict::cause::kernel_answer;
 
 use super::{Effect, Session, handing_over, probing};
 
@@ -375,7 +376,10 @@ impl Session {
 
     /// Computes the walk anew.
     pub(super) fn rebuild_walk(&mut self) {
-        let mut evidence = facts::evidence(&self.case, &self.verdict);
+        let compiled = self
+            .compiled
+            .get_or_init(|| self.verdict.view(&self.case).and_then(|view| kernel_answer::answer(&view)));
+        let mut evidence = facts::evidence(&self.case, &self.verdict, compiled.as_ref());
         let runs: BTreeMap<StepRef, Known> =
             self.walking.record.runs().map(|(at, ran)| (at.clone(), self.run_facts(at, ran))).collect();
         let probes = self.has_probe_step(&evidence);

@@ -3,6 +3,8 @@
 //! In: instructions that touch global memory. Out: [`Access`]es. A fact is the guard, the branches on the way, and for a
 //! loop the condition of its back edge one round earlier.
 
+use std::collections::HashMap;
+
 use super::flow::Loop;
 use super::known::{Effect, effect, harmless_call};
 use super::lower::{ELSEWHERE, Lowering, VARIABLE, type_width};
@@ -23,10 +25,13 @@ impl Lowering<'_> {
         if self.flow.indirect {
             self.lost.push(("it branches to a place that is computed".into(), usize::MAX));
         }
-        let mut ways: std::collections::HashMap<usize, Ways> = std::collections::HashMap::new();
+        let mut ways: HashMap<usize, Ways> = HashMap::new();
+        let mut effects: HashMap<&str, Effect> = HashMap::new();
+        let entry = self.entry;
         for index in 0..self.entry.instructions.len() {
-            let Some(instruction) = self.entry.instructions.get(index) else { continue };
-            let kind = match effect(&instruction.opcode) {
+            let Some(instruction) = entry.instructions.get(index) else { continue };
+            let opcode = instruction.opcode.as_str();
+            let kind = match *effects.entry(opcode).or_insert_with(|| effect(opcode)) {
                 Effect::None => continue,
                 Effect::Load | Effect::AsyncCopy => AccessKind::Load,
                 Effect::Store => AccessKind::Store,
@@ -244,6 +249,7 @@ impl Lowering<'_> {
         for (from, exit) in exits {
             if let Some(fact) = self.exit_fact(from, exit) {
                 let node = self.carries.resolve(&mut self.dag, fact.0);
+                let node = self.read_earlier(node, info);
                 let (node, truth) = self.counted(node, fact.1, trip);
                 // In whole numbers: that the condition held in every earlier round too rules a wrapped counter out.
                 let node = self.dag.meant_comparison(node);
@@ -278,6 +284,28 @@ impl Lowering<'_> {
             out.extend([once, again]);
         }
         out
+    }
+
+    /// A value of an earlier round: what each round reads from memory, or can't be followed there, was another one then.
+    fn read_earlier(&mut self, node: NodeId, info: &Loop) -> NodeId {
+        let mut earlier: HashMap<VarKind, NodeId> = HashMap::new();
+        for id in self.dag.slice(&[node]) {
+            let Some((_, var)) = self.dag.as_var(id) else { continue };
+            let (kind, width) = (var.kind.clone(), var.width);
+            let (VarKind::Loaded(origin, _) | VarKind::Opaque(_, origin, _)) = &kind else { continue };
+            let block = self.flow.block_of.get(origin.0 as usize);
+            if block.is_none_or(|block| info.blocks.binary_search(block).is_ok()) {
+                let other = match &kind {
+                    VarKind::Opaque(reason, origin, _) => self.dag.opaque(reason.clone(), width, *origin),
+                    _ => self.dag.loaded(width, *origin),
+                };
+                earlier.insert(kind, other);
+            }
+        }
+        if earlier.is_empty() {
+            return node;
+        }
+        self.dag.substitute(node, &|var| earlier.get(&var.kind).copied(), &mut HashMap::new())
     }
 
     /// `i != end` of a counter that steps by one constant means `i < end`, or `i > end` when it counts down: reaching

@@ -276,14 +276,14 @@ impl Registers<'_> {
             "%cluster",
             "%envreg",
         ];
+        if let Some(&index) = self.known.get(name) {
+            return Operand::Register(index);
+        }
         if SPECIAL.iter().any(|special| name.starts_with(special)) {
             return Operand::Special(name.to_owned());
         }
-        if !name.starts_with('%') && !self.known.contains_key(name) {
+        if !name.starts_with('%') {
             return Operand::Symbol(name.to_owned());
-        }
-        if let Some(&index) = self.known.get(name) {
-            return Operand::Register(index);
         }
         let index = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         self.names.push(name.to_owned());

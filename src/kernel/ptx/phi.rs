@@ -97,7 +97,18 @@ impl Lowering<'_> {
         let node = if self.depth > super::lower::MAX_DEPTH {
             self.dag.opaque("control flow nested too deeply", width, crate::kernel::sym::Origin::NONE)
         } else {
-            self.joined(register, block, width)
+            // What a loop carries has to be known at its header first: a join inside that is asked for from the way
+            // back would otherwise find itself unfinished.
+            for own in self.flow.loops_of(block) {
+                let header = self.flow.loops.get(own).map_or(block, |l| l.header);
+                if header != block {
+                    self.on_entry_to(register, header);
+                }
+            }
+            match self.on_entry.get(&(register, block)) {
+                Some(&known) => known,
+                None => self.joined(register, block, width),
+            }
         };
         self.depth -= 1;
         self.on_entry.insert((register, block), node);

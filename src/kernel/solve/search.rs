@@ -36,8 +36,14 @@ pub enum Outcome {
         /// Whether it is the extreme.
         greatest: bool,
     },
-    /// Neither was shown: the bound that was reached.
-    Open(i128),
+    /// Neither was shown.
+    Open {
+        /// The bound that was reached.
+        bound: i128,
+        /// Whether every point's value hangs on a variable that can't be chosen, so that none can ever be shown, here
+        /// or in a part of the box.
+        pointless: bool,
+    },
 }
 
 /// Work left, counted in boxes.
@@ -147,9 +153,9 @@ impl<'a> Env<'a> {
         if !goal.upward {
             // Inside, the search maximises the negated node.
             match &mut outcome {
-                Outcome::Holds(value) | Outcome::Open(value) | Outcome::Passes { value, .. } => {
-                    *value = -*value
-                }
+                Outcome::Holds(value)
+                | Outcome::Open { bound: value, .. }
+                | Outcome::Passes { value, .. } => *value = -*value,
             }
         }
         outcome
@@ -386,6 +392,12 @@ impl Search<'_, '_> {
         let mut start = self.start();
         let Some(ranges) = self.narrow(&mut start) else { return Outcome::Holds(-Interval::ALL.hi) };
         let first = self.bound(&ranges);
+        // Where no point can be shown and a single choice already passes, splitting the box would decide nothing.
+        let pointless = self.is_pointless();
+        if pointless && first > self.limit() && self.probes(&start).iter().any(|point| self.passes_at(point))
+        {
+            return Outcome::Open { bound: first, pointless };
+        }
         let mut regions = vec![start];
         let mut heap = BinaryHeap::from([Ranked(first, Reverse(0), 0)]);
         let mut found: Option<(i128, Point)> = None;
@@ -403,7 +415,7 @@ impl Search<'_, '_> {
             if left == 0 {
                 return match found {
                     Some((value, point)) => Outcome::Passes { point, value, greatest: false },
-                    None => Outcome::Open(bound),
+                    None => Outcome::Open { bound, pointless },
                 };
             }
             left -= 1;
@@ -422,7 +434,7 @@ impl Search<'_, '_> {
                 if found.as_ref().is_none_or(|f| f.0 < bound) && !self.is_decided(&region) {
                     return match found {
                         Some((value, point)) => Outcome::Passes { point, value, greatest: false },
-                        None => Outcome::Open(bound),
+                        None => Outcome::Open { bound, pointless },
                     };
                 }
                 continue;
@@ -445,6 +457,29 @@ impl Search<'_, '_> {
             Some((value, point)) => Outcome::Passes { point, value, greatest: true },
             None => Outcome::Holds(self.limit()),
         }
+    }
+
+    /// Whether the goal or a fact needs a variable that can't be chosen, whatever the others are: no point has a value.
+    fn is_pointless(&self) -> bool {
+        if !self.fixed.contains(&true) {
+            return false;
+        }
+        let open = self
+            .values
+            .needing(&|var| self.slot.get(&var).and_then(|&at| self.fixed.get(at)).copied().unwrap_or(true));
+        let needs = |id: NodeId| self.values.place(id).and_then(|at| open.get(at)).copied().unwrap_or(true);
+        needs(self.goal.node) || self.facts.iter().any(|&(id, _)| needs(id))
+    }
+
+    /// Whether the goal may pass its limit where the variables that can be chosen have a point's values.
+    fn passes_at(&self, point: &[i128]) -> bool {
+        let mut region = self.start();
+        for ((range, fixed), &value) in region.vars.iter_mut().zip(&self.fixed).zip(point) {
+            if !fixed {
+                *range = Interval::point(value);
+            }
+        }
+        self.narrow(&mut region).is_some_and(|ranges| self.bound(&ranges) > self.limit())
     }
 
     /// Whether every variable has one value and none is unknown: the probes said all there is to say.

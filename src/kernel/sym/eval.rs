@@ -172,7 +172,6 @@ struct Step {
 #[derive(Debug, Clone)]
 pub struct Values {
     ids: Vec<NodeId>,
-    place: HashMap<NodeId, usize>,
     steps: Vec<Step>,
 }
 
@@ -181,14 +180,13 @@ impl Values {
     #[must_use]
     pub fn new(dag: &Dag, roots: &[NodeId], trusted: &dyn Fn(NodeId) -> bool) -> Self {
         let ids = dag.slice(roots);
-        let place: HashMap<NodeId, usize> = ids.iter().enumerate().map(|(at, &id)| (id, at)).collect();
         let steps = ids
             .iter()
             .map(|&id| {
                 let node = dag.node(id);
                 let mut args = [0; 3];
                 for (slot, arg) in args.iter_mut().zip(node.args()) {
-                    *slot = place.get(arg).copied().unwrap_or(0);
+                    *slot = ids.binary_search(arg).unwrap_or(0);
                 }
                 // A selection's own width is its operands'; everything else reads the first operand's.
                 let from = node.args().first().map_or(node.width, |&arg| dag.node(arg).width);
@@ -202,7 +200,7 @@ impl Values {
                 }
             })
             .collect();
-        Self { ids, place, steps }
+        Self { ids, steps }
     }
 
     /// The nodes, operands first.
@@ -214,7 +212,7 @@ impl Values {
     /// The place of a node in the results.
     #[must_use]
     pub fn place(&self, id: NodeId) -> Option<usize> {
-        self.place.get(&id).copied()
+        self.ids.binary_search(&id).ok()
     }
 
     /// The exact value of every node at a point, `None` where there is none or a variable has no value.
@@ -236,6 +234,23 @@ impl Values {
                 args.and_then(|args| exact(step.op, step.width, step.from, &args))
             };
             out.push(value);
+        }
+        out
+    }
+
+    /// Of every node whether it has a value only where one of the variables that `open` names has one. The side of a
+    /// selection that isn't chosen needs none.
+    #[must_use]
+    pub fn needing(&self, open: &dyn Fn(VarId) -> bool) -> Vec<bool> {
+        let mut out: Vec<bool> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let of = |nth: usize| step.args.get(nth).and_then(|&at| out.get(at)).copied().unwrap_or(false);
+            let needs = match step.op {
+                Op::Var(var) => open(var),
+                Op::Select => of(0) || of(1) && of(2),
+                _ => (0..step.arity).any(of),
+            };
+            out.push(needs);
         }
         out
     }

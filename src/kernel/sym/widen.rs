@@ -2,18 +2,19 @@
 //!
 //! In: a node. Out: a node of 64 bits whose sums, differences and products are as wide as needed, so that nothing wraps.
 
-use std::collections::HashMap;
-
 use super::{Dag, NodeId, Op, Origin, Pred};
 
 impl Dag {
     /// The value that a node stands for if nothing wrapped, 64 bits wide.
     pub fn meant(&mut self, root: NodeId) -> NodeId {
-        let mut memo: HashMap<NodeId, NodeId> = HashMap::new();
-        for id in self.slice(&[root]) {
+        let ids = self.slice(&[root]);
+        // In the order of `ids`, whose operands come first.
+        let mut memo: Vec<NodeId> = Vec::with_capacity(ids.len());
+        for &id in &ids {
             let node = self.node(id);
-            let of = |memo: &HashMap<NodeId, NodeId>, nth: usize| {
-                node.args().get(nth).and_then(|arg| memo.get(arg)).copied().unwrap_or(id)
+            let of = |memo: &[NodeId], nth: usize| {
+                let place = node.args().get(nth).and_then(|arg| ids.binary_search(arg).ok());
+                place.and_then(|at| memo.get(at)).copied().unwrap_or(id)
             };
             let new = match node.op {
                 Op::Add | Op::Sub | Op::Mul => {
@@ -29,9 +30,9 @@ impl Dag {
                 _ if node.width == 64 => id,
                 _ => self.make(if node.width == 1 { Op::Zext } else { Op::Sext }, 64, &[id], node.origin),
             };
-            memo.insert(id, new);
+            memo.push(new);
         }
-        memo.get(&root).copied().unwrap_or(root)
+        memo.last().copied().unwrap_or(root)
     }
 
     /// A comparison of what its operands stand for; anything else stays.

@@ -114,7 +114,7 @@ fn deep_and_long_texts_end() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(60), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn corrupted_texts_end(

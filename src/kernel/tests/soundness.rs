@@ -195,6 +195,9 @@ struct Machine<'p> {
 struct Bad {
     surely: bool,
     maybe: bool,
+    /// The machine's bits, but of which integer is open: `x | 0` of an `x` that left its type may be read as `x` itself
+    /// or as the number that its bits spell. Leaving the type afterwards is then no sure harm.
+    open: bool,
 }
 
 fn wrap(value: i128) -> i128 {
@@ -214,12 +217,29 @@ impl Machine<'_> {
             Expr::Carried => (self.carried, fine),
             Expr::Binary(op, a, b) => {
                 let ((a, bad_a), (b, bad_b)) = (self.run(a)?, self.run(b)?);
-                let bad = Bad { surely: bad_a.surely || bad_b.surely, maybe: bad_a.maybe || bad_b.maybe };
+                let bad = Bad {
+                    surely: bad_a.surely || bad_b.surely,
+                    maybe: bad_a.maybe || bad_b.maybe,
+                    open: bad_a.open || bad_b.open,
+                };
                 let (sa, sb) = (wrap(a), wrap(b));
                 let left_type = sa != a || sb != b;
-                let read = Bad { surely: bad.surely || left_type, maybe: bad.maybe || left_type };
+                let surely_left = sa != a && !bad_a.open || sb != b && !bad_b.open;
+                let read = Bad {
+                    surely: bad.surely || surely_left,
+                    maybe: bad.maybe || left_type || bad.open,
+                    open: false,
+                };
                 // What a bit operation keeps of a wrapped value may or may not be the index that was meant.
-                let bits = Bad { surely: bad.surely, maybe: bad.maybe || left_type };
+                let same_bits = match *op {
+                    "andi" => sa & sb == sa || sa & sb == sb,
+                    _ => sa & sb == 0,
+                };
+                let bits = Bad {
+                    surely: bad.surely,
+                    maybe: bad.maybe || left_type || bad.open,
+                    open: (left_type || bad.open) && same_bits,
+                };
                 match *op {
                     "addi" => (a + b, bad),
                     "subi" => (a - b, bad),
@@ -234,7 +254,11 @@ impl Machine<'_> {
                     "xori" => (sa ^ sb, bits),
                     "shrsi" => {
                         let left = sa != a;
-                        let bad = Bad { surely: bad.surely || left, maybe: bad.maybe || left };
+                        let bad = Bad {
+                            surely: bad.surely || left && !bad_a.open,
+                            maybe: bad.maybe || left || bad_a.open,
+                            open: false,
+                        };
                         (sa >> (b.rem_euclid(256)).min(127), bad)
                     }
                     _ => unreachable!("not generated"),
@@ -256,7 +280,10 @@ impl Machine<'_> {
         let runs = self.program.only_programs_below.is_none_or(|limit| self.pid[0] < i128::from(limit));
         let (value, bad) = self.run(&self.program.address)?;
         let left = wrap(value) != value;
-        Some((active && runs, Bad { surely: bad.surely || left, maybe: bad.maybe || left }))
+        Some((
+            active && runs,
+            Bad { surely: bad.surely || left && !bad.open, maybe: bad.maybe || left || bad.open, ..bad },
+        ))
     }
 }
 
@@ -339,7 +366,7 @@ fn check(program: &Program) -> Result<Answer, TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(300), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_answer_is_contradicted(program in program()) {

@@ -5,7 +5,7 @@ use crate::kernel::lint::key;
 use crate::kernel::{Answer, Finding};
 use crate::text::number::grouped;
 use crate::verdict::Verdict;
-use crate::verdict::cause::kernel_answer::{self, Compiled, Wrapping};
+use crate::verdict::cause::kernel_answer::{Compiled, Wrapping};
 
 use super::super::chain;
 use super::super::known::Known;
@@ -13,9 +13,9 @@ use super::super::known::Known;
 /// Findings of a source check that are told; the count says how many there are.
 const TOLD: usize = 6;
 
-pub(super) fn put(known: &mut Known, case: &Case, verdict: &Verdict) {
-    match verdict.view(case).and_then(|view| kernel_answer::answer(&view)) {
-        Some(compiled) => compiled_kernel(known, &compiled),
+pub(super) fn put(known: &mut Known, case: &Case, verdict: &Verdict, compiled: Option<&Compiled>) {
+    match compiled {
+        Some(compiled) => compiled_kernel(known, compiled),
         None if case.kernels().next().is_some() => {
             known.put("facts.kernel.answer", "unknown");
             known.put(
