@@ -92,6 +92,11 @@ pub fn judge(case: &Case) -> Verdict {
     if failed {
         refine(&mut failures);
     }
+    if let Some(root) = failures.first_mut().filter(|root| root.class == FailureClass::PythonError)
+        && let Some(said) = summary::exception(case, root)
+    {
+        root.why = said;
+    }
     let places = places::find(case, &failures);
     let root = failures.first();
     let class = root.map_or(FailureClass::None, |root| root.class);

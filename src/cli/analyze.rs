@@ -5,13 +5,16 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::sync::Arc;
 
+use crate::effect;
 use crate::error::{Error, ErrorKind, Result};
 use crate::report::redact::redact;
 use crate::report::{Report, html, markdown, text};
 use crate::session::{Input, Session};
 use crate::source::{self, InputSpec, Limits};
 use crate::tables::class::FailureClass;
+use crate::text::escape;
 
 use super::arguments::{AnalyzeArgs, Format};
 use super::output;
@@ -76,7 +79,12 @@ pub fn open(inputs: &[OsString]) -> Result<Session> {
         }
         specs.push(InputSpec::Stdin);
     }
-    let mut session = Session::new();
+    // A team's own signatures are evidence here, too.
+    let (library, notes) = effect::library(&[])?;
+    for note in notes {
+        output::tell(&escape(&note).to_string());
+    }
+    let mut session = Session::with_library(Arc::new(library));
     session.apply(Input::Loaded(source::load(&specs, Limits::default())));
     Ok(session)
 }

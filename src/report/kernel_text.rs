@@ -66,7 +66,7 @@ fn one(kernel: &KernelView, line: &SourceLine<'_>) -> String {
         }
     }
     if let Some(sweep) = &kernel.sweep {
-        let _ = writeln!(out, "\n  {}", boundary(sweep));
+        let _ = writeln!(out, "\n  {}", boundary(sweep, kernel.undecided));
     }
     for note in &kernel.notes {
         let _ = writeln!(out, "  note: {}", escape(note));
@@ -140,7 +140,7 @@ fn finding(finding: &FindingView, line: &SourceLine<'_>) -> String {
         let _ = writeln!(out, "    {}", escape(&finding.detail));
     }
     if let Some(sweep) = &finding.sweep {
-        let _ = writeln!(out, "    {}", boundary(sweep));
+        let _ = writeln!(out, "    {}", boundary(sweep, 0));
     }
     if let Some(remedy) = &finding.remedy {
         for line in remedy.lines() {
@@ -150,7 +150,8 @@ fn finding(finding: &FindingView, line: &SourceLine<'_>) -> String {
     out
 }
 
-fn boundary(sweep: &SweepView) -> String {
+/// `undecided`: accesses about which nothing is known. Then no size is safe, though none is shown to wrap.
+fn boundary(sweep: &SweepView, undecided: usize) -> String {
     let name = escape(&sweep.name).to_string();
     let lattice = if sweep.lattice > 1 && sweep.safe_on_lattice != sweep.safe {
         format!(" ({} as a multiple of {})", grouped_signed(sweep.safe_on_lattice), sweep.lattice)
@@ -163,6 +164,10 @@ fn boundary(sweep: &SweepView) -> String {
             grouped_signed(sweep.safe),
             grouped_signed(first)
         ),
+        None if undecided > 0 => {
+            let noun = if undecided == 1 { "access is" } else { "accesses are" };
+            format!("no size of {name} is shown to be safe: {undecided} {noun} undecided")
+        }
         None => format!("safe up to {name} = {}, the largest considered", grouped_signed(sweep.safe)),
     }
 }

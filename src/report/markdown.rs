@@ -51,7 +51,7 @@ fn answer(out: &mut String, report: &Report) {
             "noticed",
             &format!(
                 "{} {}",
-                cell(&wording::notice_text(notice)),
+                cell(&wording::notice_text(report.verdict.class, notice)),
                 inline(&wording::notice_ref(report, notice))
             ),
         );

@@ -54,7 +54,7 @@ fn head(out: &mut String, report: &Report, paint: Paint) {
 fn places(out: &mut String, report: &Report, paint: Paint) {
     let verdict = &report.verdict;
     if let Some(notice) = &verdict.observed_at {
-        let text = wording::notice_text(notice);
+        let text = wording::notice_text(report.verdict.class, notice);
         row(out, paint, "noticed", &format!("{text} {}", wording::notice_ref(report, notice)));
     }
     if let Some(text) = wording::happened_text(report) {

@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use crate::tables::class::FailureClass;
 use crate::text::fit;
 
 use super::Report;
@@ -116,7 +117,7 @@ pub fn place(file: Option<&str>, line: Option<u32>) -> String {
 
 /// `triton_cases.py:60 in forward, at to(device="cpu"): a sync point, where the error came out`
 #[must_use]
-pub fn notice_text(notice: &ObservedAt) -> String {
+pub fn notice_text(class: FailureClass, notice: &ObservedAt) -> String {
     let mut text = place(notice.file.as_deref(), notice.line);
     if let Some(function) = &notice.function {
         text.push_str(&format!(" in {function}"));
@@ -125,7 +126,9 @@ pub fn notice_text(notice: &ObservedAt) -> String {
         let call = fit(call, CALL_COLUMNS);
         text.push_str(&format!(", at {call}{}", if call.contains('(') { "" } else { "(…)" }));
     }
-    text.push_str(match notice.is_sync_point {
+    // Where no device code failed, the call itself did.
+    let runs_on = class.is_device_fault();
+    text.push_str(match notice.is_sync_point.filter(|_| runs_on) {
         Some(true) => ": a sync point, where the error came out",
         Some(false) => ": no sync point by itself",
         None => "",
@@ -315,9 +318,9 @@ mod tests {
             evidence: Vec::new(),
         };
         let want = "a.py:60 in forward, at to(…): a sync point, where the error came out";
-        assert_eq!(notice_text(&notice), want);
+        assert_eq!(notice_text(FailureClass::IllegalAddress, &notice), want);
         let given = ObservedAt { call_text: Some("to(\"cpu\")".to_owned()), is_sync_point: None, ..notice };
-        assert_eq!(notice_text(&given), "a.py:60 in forward, at to(\"cpu\")");
+        assert_eq!(notice_text(FailureClass::IllegalAddress, &given), "a.py:60 in forward, at to(\"cpu\")");
     }
 
     #[test]

@@ -227,6 +227,34 @@ fn nothing_runs_without_a_yes() {
     assert_eq!((step.state, step.outcome.as_deref()), (StepState::Done, Some("cut-short")));
 }
 
+fn ended(session: &mut Session, environment: &[(&str, &str)], code: i32) -> (Option<String>, Vec<String>) {
+    let ran = Ran {
+        command: proposal_words(),
+        environment: environment.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
+        ended: Ended::Exit(code),
+        duration_ms: 100,
+        output_bytes: 0,
+        log: None,
+        input: None,
+    };
+    let output = source::Loaded::default();
+    walk(session, WalkInput::Ended { step: at("launch-blocking"), ran, output });
+    let step = session.walk().step(&at("launch-blocking")).unwrap();
+    (step.outcome.clone(), step.needs.clone())
+}
+
+#[test]
+fn a_run_that_reran_nothing_is_no_evidence() {
+    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+    let setting = [("CUDA_LAUNCH_BLOCKING", "1")];
+    // The edited command left the setting out: it says nothing about launch blocking.
+    assert_eq!(ended(&mut session, &[], 0), (None, vec!["CUDA_LAUNCH_BLOCKING".to_owned()]));
+    // `python3: can't open file` ends with 2, a missing program with 127.
+    assert_eq!(ended(&mut session, &setting, 2).0.as_deref(), Some("not-started"));
+    assert_eq!(ended(&mut session, &setting, 127).0.as_deref(), Some("not-started"));
+    assert_eq!(ended(&mut session, &setting, 0).0.as_deref(), Some("passes"));
+}
+
 fn proposal_words() -> Vec<String> {
     vec!["python3".to_owned()]
 }

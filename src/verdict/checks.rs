@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::case::{Case, EvidenceId};
 use crate::read::event::Data;
+use crate::source::InputKind;
 use crate::tables::class::FailureClass;
 
 use crate::arith::{IndexLimit, Reading};
@@ -131,7 +132,13 @@ fn driver_agrees(case: &Case, verdict: &Verdict) -> Option<Check> {
         })
         .map(|(id, _, ())| id)
         .collect();
-    let (status, reading) = if ours.is_empty() {
+    let has_log = case.inputs().iter().any(|input| input.kind == InputKind::KernelLog);
+    let (status, reading) = if ours.is_empty() && has_log {
+        (
+            CheckStatus::Unknown,
+            "the kernel log among the inputs holds no Xid 13 or 31: it may be of another time, or the driver said nothing",
+        )
+    } else if ours.is_empty() {
         (
             CheckStatus::Unknown,
             "no kernel log in the input: add dmesg (or journalctl -k) of the same time to see an Xid",

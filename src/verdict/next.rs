@@ -90,6 +90,13 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
                 why: "the CPU raises at the very operation and prints the index and the size of the table",
             },
         ],
+        FailureClass::Nccl if ranks_were_compared(case) => vec![Next {
+            id: "other-path",
+            title: "Compare what the ranks do around that collective",
+            command: None,
+            cost: "none",
+            why: "the evidence names the ranks and the lines: look for a branch on rank, on data, or on an empty batch",
+        }],
         FailureClass::Nccl => vec![
             Next {
                 id: "flight-recorder",
@@ -171,6 +178,11 @@ fn compiled_kernel(case: &Case, verdict: &Verdict) -> Option<Next> {
     })
 }
 
+/// Whether the inputs hold what each rank enqueued.
+fn ranks_were_compared(case: &Case) -> bool {
+    case.pick(|data| matches!(data, Data::FlightDump(_) | Data::Ras(_)).then_some(())).next().is_some()
+}
+
 /// Whether Python's own crash handler spoke already.
 fn has_faulthandler(case: &Case) -> bool {
     case.pick(|data| match data {
@@ -190,7 +202,9 @@ fn program(case: &Case) -> Vec<String> {
 #[must_use]
 pub fn own_command(case: &Case) -> Option<Vec<String>> {
     case.pick(|data| match data {
-        Data::Command(command) if !command.words.is_empty() => Some(command),
+        Data::Command(command) if !command.words.is_empty() && !asks_the_machine(&command.words) => {
+            Some(command)
+        }
         _ => None,
     })
     .map(|(_, _, command)| own_words(&command.words))
@@ -200,6 +214,12 @@ pub fn own_command(case: &Case) -> Option<Vec<String>> {
 /// A run of this tool that the inputs show is no run of the user's program.
 fn is_this_tool(program: &str) -> bool {
     super::summary::base_name(program) == "warpfault"
+}
+
+/// A command that looked at the machine and ran no job.
+fn asks_the_machine(words: &[String]) -> bool {
+    let tools = ["nvidia-smi", "dcgmi", "dmesg", "journalctl", "torch.utils.collect_env", "collect_env.py"];
+    words.iter().take(4).any(|word| tools.contains(&word.rsplit('/').next().unwrap_or(word)))
 }
 
 /// Without a tool that ran it already.
@@ -218,7 +238,19 @@ fn own_words(words: &[String]) -> Vec<String> {
             break;
         }
     }
-    rest.to_vec()
+    joined_script(rest)
+}
+
+/// A log prints `bash -c python3 a.py` of a script that was one word.
+fn joined_script(words: &[String]) -> Vec<String> {
+    match words {
+        [shell, flag, script @ ..]
+            if flag == "-c" && script.len() > 1 && matches!(shell.as_str(), "sh" | "bash") =>
+        {
+            vec![shell.clone(), flag.clone(), script.join(" ")]
+        }
+        _ => words.to_vec(),
+    }
 }
 
 fn launch_blocking(command: Option<Vec<String>>) -> Next {

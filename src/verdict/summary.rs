@@ -5,12 +5,13 @@
 
 use std::fmt::Write;
 
-use crate::read::event::Messenger;
+use crate::case::{Case, Fact};
+use crate::read::event::{Data, Messenger};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
 use super::Verdict;
-use super::failure::Role;
+use super::failure::{Failure, Role};
 use super::places::{Fault, Notice};
 use super::roles::messenger_name;
 
@@ -57,6 +58,12 @@ pub fn sentence(verdict: &Verdict) -> String {
         let _ = write!(text, "Rank {rank} failed first: ");
     }
     push_capital(&mut text, class_phrase(verdict.class));
+    if let Some(root) = verdict.failures.first().filter(|root| root.class == FailureClass::PythonError)
+        && !root.why.starts_with(class_phrase(FailureClass::PythonError))
+        && root.why.contains(':')
+    {
+        let _ = write!(text, ", {}", root.why.trim_end_matches('.'));
+    }
     if let Some(fault) = verdict.places.fault.as_ref().and_then(fault_phrase) {
         let _ = write!(text, " in {fault}");
     }
@@ -90,6 +97,29 @@ pub fn sentence(verdict: &Verdict) -> String {
         let _ = write!(text, " The message comes from {}, which hides it.", messenger_name(masked));
     }
     text
+}
+
+/// Longest part of an exception's message in a sentence, in characters.
+const MESSAGE: usize = 160;
+
+/// `ValueError: bad batch`, the first line of it.
+pub(super) fn exception(case: &Case, root: &Failure) -> Option<String> {
+    let evidence = root.evidence.iter().find_map(|id| match &case.get(*id)?.fact {
+        Fact::Event(event) => match &event.data {
+            Data::Traceback(traceback) => traceback.exception.clone(),
+            Data::Exception(exception) => Some(exception.clone()),
+            _ => None,
+        },
+        Fact::Derived(_) => None,
+    })?;
+    let kind = evidence.kind.rsplit('.').next().unwrap_or("");
+    let line = evidence.message.lines().next().unwrap_or("").trim();
+    if line.is_empty() {
+        return None;
+    }
+    let short: String = line.chars().take(MESSAGE).collect();
+    let cut = if short.len() < line.len() { "…" } else { "" };
+    Some(format!("{kind}: {short}{cut}"))
 }
 
 /// What the comparison of ranks found, where that is the cause.

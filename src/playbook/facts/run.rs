@@ -15,7 +15,6 @@ use super::super::record::{Ended, Ran};
 pub fn run(case: &Case, incident: &Verdict, ran: &Ran) -> Known {
     let mut known = Known::default();
     known.put("ran", true);
-    known.put("started", !matches!(ran.ended, Ended::NotStarted(_)));
     known.put("timed_out", ran.ended == Ended::Deadline);
     known.put("stopped", ran.ended == Ended::Stopped);
     known.put("seconds", ran.duration_ms / 1_000);
@@ -29,6 +28,18 @@ pub fn run(case: &Case, incident: &Verdict, ran: &Ran) -> Known {
     let class = own.as_ref().map_or(FailureClass::None, |own| own.class);
     known.put("class", class.name());
     let printed_a_failure = class != FailureClass::None;
+    // A shell's and an interpreter's word for a program that isn't there or takes no such arguments: nothing was rerun.
+    let refused = match ran.ended {
+        Ended::Exit(code @ (2 | 126 | 127))
+            if !printed_a_failure
+                && ran.command.first().is_some_and(|word| word != env!("CARGO_PKG_NAME")) =>
+        {
+            known.put("why", format!("it ended with status {code} before it did anything").as_str());
+            true
+        }
+        _ => false,
+    };
+    known.put("started", !refused && !matches!(ran.ended, Ended::NotStarted(_)));
     let failed = match ran.ended {
         Ended::Exit(code) => Some(code != 0 || printed_a_failure),
         Ended::Signal(_) => Some(true),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::super::condition::{self, Truth};
 use super::super::known::Known;
-use super::super::record::{Happened, StepRef};
+use super::super::record::{Ended, Happened, Ran, StepRef};
 use super::super::schema::{Action, Outcome, Step, StepKind, name_of};
 use super::{StepState, Walker, act};
 
@@ -88,9 +88,26 @@ fn happened<'a>(
             let outcome = step.outcomes.iter().find(|outcome| outcome.id == *id)?;
             Judgement { outcome: Some(outcome), ..Judgement::new(StepState::Done) }
         }
+        Happened::Ran(ran) if !missing_settings(step, ran).is_empty() => {
+            Judgement { needs: missing_settings(step, ran), ..Judgement::new(StepState::Done) }
+        }
         Happened::Answered(_) | Happened::Ran(_) => Judgement::with(StepState::Done, pick(step, tree)),
         Happened::Reopened => return None,
     })
+}
+
+/// The playbook's settings that an edited command left out: such a run says nothing about them.
+fn missing_settings(step: &Step, ran: &Ran) -> Vec<String> {
+    let Action::Run(rerun) = &step.action else { return Vec::new() };
+    if !matches!(ran.ended, Ended::Exit(_) | Ended::Signal(_)) {
+        return Vec::new();
+    }
+    let is_set = |name: &String| {
+        let start = format!("{name}=");
+        ran.environment.iter().any(|(set, _)| set == name)
+            || ran.command.iter().any(|word| word.starts_with(&start))
+    };
+    rerun.environment.iter().map(|(name, _)| name).filter(|name| !is_set(name)).cloned().collect()
 }
 
 /// Whether the evidence has answered a step that would otherwise be asked or run.

@@ -31,7 +31,7 @@ pub fn answer(page: &mut Page, report: &Report) {
     }
     page.tag("</div>\n<p class=\"summary\">").text(&verdict.summary).tag("</p>\n<dl class=\"answer\">\n");
     if let Some(notice) = &verdict.observed_at {
-        page.tag("<dt>noticed</dt><dd>").text(&wording::notice_text(notice));
+        page.tag("<dt>noticed</dt><dd>").text(&wording::notice_text(report.verdict.class, notice));
         notice_ref(page, report, notice);
         page.tag("</dd>\n");
     }

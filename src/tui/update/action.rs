@@ -4,7 +4,7 @@
 
 use crate::tui::keymap::Action;
 use crate::tui::layout;
-use crate::tui::model::{Incident, Model, Overlay, Pane, Prompt, PromptKind};
+use crate::tui::model::{Incident, Model, Overlay, Pane, Phase, Prompt, PromptKind};
 use crate::tui::msg::Cmd;
 use crate::tui::view;
 
@@ -104,6 +104,11 @@ fn back(model: &mut Model) -> Vec<Cmd> {
         return Vec::new();
     }
     let Some(incident) = model.incident.as_mut() else { return Vec::new() };
+    // Nothing could be opened: back to where another path can be typed.
+    if matches!(incident.phase, Phase::Failed(_)) && incident.sources.is_empty() && !incident.is_unsaved() {
+        model.incident = None;
+        return vec![Cmd::Stop];
+    }
     if incident.pane == Pane::Log && incident.log.search.take().is_some() {
         return Vec::new();
     }
