@@ -4,6 +4,7 @@
 //! screen, mouse and bracketed paste are undone, in that they are undone by [`restore`], which is safe to call twice.
 
 use std::io::{self, BufWriter, Stdout, Write};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crossterm::{cursor, execute};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 
 /// Whether the terminal is ours now.
@@ -32,7 +33,8 @@ const GRACE: Duration = Duration::from_millis(1500);
 
 /// A terminal that is ours until it is dropped.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// Never dropped: its own clean-up prints to standard error where the terminal is gone, and dies of that.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
     mouse: bool,
 }
 
@@ -46,7 +48,7 @@ impl Screen {
         let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout()));
         take(mouse)?;
         let terminal = Terminal::new(backend).inspect_err(|_| restore())?;
-        Ok(Self { terminal, mouse })
+        Ok(Self { terminal: ManuallyDrop::new(terminal), mouse })
     }
 
     /// Draws what changed.
@@ -166,7 +168,7 @@ fn hook_panics() {
 /// # Errors
 /// The operating system's.
 pub fn listen() -> io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGCONT])?;
+    let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT])?;
     std::thread::Builder::new().name("warpfault-signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
             match signal {

@@ -197,3 +197,25 @@ fn the_trials_of_a_probe_stand_under_the_cause_and_in_its_step() {
     let walk = ui.model.incident.as_ref().unwrap().walk().unwrap();
     assert!(walk.steps.iter().any(|step| step.at.step == "probe"));
 }
+
+#[test]
+fn a_yes_counts_only_once_all_of_the_command_was_on_the_screen() {
+    let mut ui = wrap(80, 24);
+    ui.press("4 c ctrl-u");
+    let line = format!("./run {}; touch /tmp/x", "--option ".repeat(300));
+    for c in line.chars() {
+        ui.key(crossterm::event::KeyEvent::new(
+            crossterm::event::KeyCode::Char(c),
+            crossterm::event::KeyModifiers::NONE,
+        ));
+    }
+    ui.press("enter");
+    assert!(!ui.text().contains("/tmp/x"), "the end is below");
+    ui.press("y");
+    assert!(matches!(ui.model.overlay, Some(Overlay::Confirm(..))));
+    assert_eq!(state(&ui, "launch-blocking"), StepState::Open);
+    ui.press("G");
+    assert!(ui.text().contains("/tmp/x"), "{}", ui.text());
+    ui.press("y");
+    assert_eq!(state(&ui, "launch-blocking"), StepState::Running);
+}

@@ -210,7 +210,16 @@ fn choose(model: &mut Model, pick: &Pick) -> Vec<Cmd> {
 /// A key at the question whether to run. Only `y` is a yes: Enter is pressed by habit.
 pub fn on_confirm_key(model: &mut Model, proposal: Box<Proposal>, top: usize, key: KeyEvent) -> Vec<Cmd> {
     match key.code {
-        KeyCode::Char('y') if key.modifiers.is_empty() => return tell(model, WalkInput::Confirm(true)),
+        KeyCode::Char('y') if key.modifiers.is_empty() => {
+            // A yes is for what was read, and what was not on the screen was not.
+            let last = crate::tui::view::confirm_last_top(model, &proposal);
+            if top >= last {
+                return tell(model, WalkInput::Confirm(true));
+            }
+            model.say("The command goes on below: scroll to its end first.");
+            model.overlay = Some(Overlay::Confirm(proposal, top));
+            return Vec::new();
+        }
         KeyCode::Char('c' | 'e') if key.modifiers.is_empty() => {
             let line = shell_line(&proposal.environment, &proposal.command).unwrap_or_default();
             edit(model, proposal.step.clone(), &line);
@@ -220,9 +229,14 @@ pub fn on_confirm_key(model: &mut Model, proposal: Box<Proposal>, top: usize, ke
         KeyCode::Esc | KeyCode::Char('n' | 'q') => return no(model),
         _ => {}
     }
+    let page = usize::from(model.size.height.saturating_sub(4)).max(1);
     let top = match model.keymap.find(key, Scope::List) {
         Some(Action::Down) => top + 1,
         Some(Action::Up) => top.saturating_sub(1),
+        Some(Action::PageDown | Action::HalfDown) => top + page,
+        Some(Action::PageUp | Action::HalfUp) => top.saturating_sub(page),
+        Some(Action::Top) => 0,
+        Some(Action::Bottom) => usize::MAX,
         Some(Action::Suspend) => {
             model.overlay = Some(Overlay::Confirm(proposal, top));
             return vec![Cmd::Suspend];

@@ -121,7 +121,7 @@ pub fn draw_confirm(model: &Model, proposal: &Proposal, top: usize, area: Rect, 
     }
     let more = top < confirm_last_top(model, proposal);
     let text = if more {
-        "more below: j    y  run it    c  change it    Esc  no"
+        "more below: j or Space; then y  run it    c  change it    Esc  no"
     } else {
         "y  run it    c  change it    Esc  no"
     };
@@ -141,14 +141,14 @@ fn confirm_lines(model: &Model, proposal: &Proposal, width: usize) -> Vec<Line<'
         lines.extend(wrap(text, width).into_iter().map(|line| Line::styled(line, theme.style(role))));
     };
     add(&proposal.title, Role::Title);
+    if proposal.from_input {
+        add("Words of it come from the log: read it before you say yes.", Role::Warn);
+    }
     add(&format!("$ {}", proposal.text), Role::Link);
     if !proposal.cost.is_empty() {
         add(&format!("cost: {}", proposal.cost), Role::Text);
     }
     let deadline = units::duration(std::time::Duration::from_secs(proposal.deadline_s));
     add(&format!("It is ended after {deadline} at the latest, with all that it started."), Role::Muted);
-    if proposal.from_input {
-        add("Words of it come from the log: read it before you say yes.", Role::Warn);
-    }
     lines
 }
