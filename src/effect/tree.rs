@@ -58,10 +58,12 @@ impl Tree {
     }
 
     fn signal(&self, signal: Signal) {
+        // The leader first: one that learns of a child's end before its own would report it as a finding.
+        let _ = rustix::process::kill_process(self.leader, signal);
+        let _ = rustix::process::kill_process_group(self.leader, signal);
         for pid in self.members() {
             let _ = rustix::process::kill_process(pid, signal);
         }
-        let _ = rustix::process::kill_process_group(self.leader, signal);
     }
 }
 
