@@ -70,6 +70,8 @@ struct Walker {
     incident: Option<Incident>,
     scratch: Option<tempfile::TempDir>,
     done: BTreeSet<StepRef>,
+    /// Whether somebody wanted it to end.
+    interrupted: bool,
 }
 
 /// Walks.
@@ -82,7 +84,8 @@ pub(super) fn run(library: Library, args: &RunArgs) -> Result<u8> {
         output::tell(&note.message);
     }
     let incident = if args.no_save { None } else { begin(&session) };
-    let mut walker = Walker { session, plan, incident, scratch: None, done: BTreeSet::new() };
+    let mut walker =
+        Walker { session, plan, incident, scratch: None, done: BTreeSet::new(), interrupted: false };
     walker.save();
     if args.id != "auto" {
         walker.give(WalkInput::Start(args.id.clone()))?;
@@ -147,6 +150,10 @@ impl Walker {
                 return Ok(());
             }
             self.step(&step)?;
+            if self.interrupted {
+                output::tell("interrupted: the steps after this one were not taken");
+                return Ok(());
+            }
         }
     }
 
@@ -202,6 +209,9 @@ impl Walker {
             match effect {
                 Effect::Confirm(proposal) => {
                     output::tell(&format!("runs: {} (cost: {})", proposal.text, proposal.cost));
+                    if proposal.from_input {
+                        output::tell("words of this command come from the input");
+                    }
                 }
                 Effect::Refuse(why) => return Err(refused(why)),
                 _ => {}
@@ -220,7 +230,9 @@ impl Walker {
     fn carry(&mut self, approved: Approved) -> Result<()> {
         let log = self.log_for(&approved.proposal().step)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let key = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop));
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        let keys =
+            [SIGINT, SIGTERM, SIGHUP].map(|signal| signal_hook::flag::register(signal, Arc::clone(&stop)));
         let run = effect::spawn(approved, log);
         for event in &run.events {
             if stop.load(std::sync::atomic::Ordering::Relaxed) {
@@ -235,9 +247,10 @@ impl Walker {
                 }
             }
         }
-        if let Ok(key) = key {
+        for key in keys.into_iter().flatten() {
             signal_hook::low_level::unregister(key);
         }
+        self.interrupted = stop.load(std::sync::atomic::Ordering::Relaxed);
         Ok(())
     }
 
@@ -281,6 +294,9 @@ impl Walker {
     }
 
     fn status(&self) -> u8 {
+        if self.interrupted {
+            return 3;
+        }
         let walk = self.session.walk();
         let open = walk.steps.iter().any(|step| step.state == StepState::Skipped);
         if walk.end == Some(End::Reached) && !open { 0 } else { 3 }
