@@ -116,7 +116,7 @@ pub fn judge(case: &Case) -> Verdict {
     let ranks = ranks::board(case, &failures);
     let mut verdict = Verdict {
         class,
-        certainty: certainty(root),
+        certainty: certainty(case, root),
         summary: String::new(),
         code: root.and_then(|root| root.code.clone()),
         masked_by: masked_by(&failures),
@@ -176,8 +176,10 @@ fn refine(failures: &mut [Failure]) {
 }
 
 /// The class is stated by the failing component, by somebody else, or by nobody.
-fn certainty(root: Option<&Failure>) -> Certainty {
+fn certainty(case: &Case, root: Option<&Failure>) -> Certainty {
     match root {
+        // What could not be read may hold one.
+        None if case.notes().iter().any(|note| note.severity == "warning") => Certainty::Undecided,
         None => Certainty::Supported,
         Some(root) if root.class == FailureClass::Undecided => Certainty::Undecided,
         Some(root) if root.weight == Weight::State => Certainty::Suspected,

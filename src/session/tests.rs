@@ -438,3 +438,14 @@ fn a_source_among_the_inputs_is_checked() {
     session.apply(Input::Loaded(sample("../tests/fixtures/ttir", &["kernels.py"])));
     assert!(reading(&session).contains("kernels.py:"), "{}", reading(&session));
 }
+
+#[test]
+fn no_failure_is_said_of_what_could_be_read_only() {
+    let all = opened(text("ok.log", "step 1 loss 2.0\n"));
+    assert_eq!(all.report().verdict.summary, "No failure in the input.");
+    assert_eq!(all.report().verdict.certainty, report::model::Certainty::Supported);
+    let spec = InputSpec::Text { name: "ok.log".to_owned(), bytes: b"step 1 loss 2.0\n".to_vec() };
+    let some = opened(load(&[spec, InputSpec::Path("/no/such/file".into())], Limits::default()));
+    assert_eq!(some.report().verdict.summary, "No failure in what could be read.");
+    assert_eq!(some.report().verdict.certainty, report::model::Certainty::Undecided);
+}

@@ -11,7 +11,7 @@ use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
 use super::Verdict;
-use super::failure::{Failure, Role};
+use super::failure::{Certainty, Failure, Role};
 use super::places::{Fault, Notice};
 use super::roles::messenger_name;
 
@@ -50,6 +50,9 @@ pub fn class_phrase(class: FailureClass) -> &'static str {
 /// The sentence.
 #[must_use]
 pub fn sentence(verdict: &Verdict) -> String {
+    if verdict.class == FailureClass::None && verdict.certainty == Certainty::Undecided {
+        return "No failure in what could be read.".to_owned();
+    }
     let mut text = String::new();
     if let Some(rank) = verdict.root_rank
         && verdict.ranks.len() > 1
