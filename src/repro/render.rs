@@ -44,7 +44,7 @@ pub fn files(plan: &Plan) -> Result<Vec<File>> {
     let recipe = &plan.recipe;
     let (name, source) = program(recipe);
     let values = values(recipe, &plan.assets)?;
-    let mut case = serde_json::to_string_pretty(recipe).map_err(failed)?;
+    let mut case = plain_json(&serde_json::to_string_pretty(recipe).map_err(failed)?);
     case.push('\n');
     let text = |path: &str, text: String, executable| File {
         path: path.to_owned(),
@@ -64,6 +64,22 @@ pub fn files(plan: &Plan) -> Result<Vec<File>> {
         executable: false,
     }));
     Ok(files)
+}
+
+/// JSON in which nothing moves a terminal or turns a line round: only ASCII stands as it is.
+fn plain_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii() {
+            out.push(c);
+        } else {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    out
 }
 
 fn failed(error: serde_json::Error) -> Error {
@@ -98,4 +114,17 @@ fn values(recipe: &Recipe, assets: &[Asset]) -> Result<Json> {
         map.insert("tool".to_owned(), json!(env!("CARGO_PKG_VERSION")));
     }
     Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_holds_nothing_that_moves_a_terminal() {
+        let hostile = json!({ "kernel": "a\u{9b}2J\u{202e}b\u{1f680}" });
+        let text = plain_json(&hostile.to_string());
+        assert!(text.is_ascii(), "{text}");
+        assert_eq!(serde_json::from_str::<Json>(&text).unwrap(), hostile);
+    }
 }

@@ -17,11 +17,20 @@ use super::{Input, InputId, InputSpec, LeftOut, Limits, Loaded, cache, compress,
 /// Least bytes of an expanded file that are held in memory, however many were held before.
 const LEAST_MEMORY_BYTES: usize = 64 << 10;
 
+/// What one more compressed input may become where the others took all.
+const LEAST_EXPANDED_BYTES: u64 = 16 << 20;
+
 /// Loads everything that was named; what can't be loaded is in [`Loaded::left_out`], with the reason.
 #[must_use]
 pub fn load(specs: &[InputSpec], limits: Limits) -> Loaded {
-    let mut loader =
-        Loader { limits, loaded: Loaded::default(), seen: HashSet::new(), stdin_taken: false, held_bytes: 0 };
+    let mut loader = Loader {
+        limits,
+        loaded: Loaded::default(),
+        seen: HashSet::new(),
+        stdin_taken: false,
+        held_bytes: 0,
+        expanded_bytes: 0,
+    };
     for spec in specs {
         match spec {
             InputSpec::Path(path) => loader.path(path),
@@ -50,6 +59,8 @@ struct Loader {
     stdin_taken: bool,
     /// Bytes of inputs that are in memory and not mapped.
     held_bytes: usize,
+    /// Bytes that compressed inputs became so far.
+    expanded_bytes: u64,
 }
 
 impl Loader {
@@ -172,10 +183,13 @@ impl Loader {
     /// Unpacks, decodes and sniffs what was opened.
     fn take(&mut self, name: &str, file: Option<&Path>, raw: Raw) {
         let limits = self.limits();
+        let packed = raw.bytes.len() as u64;
         let unpacked = match compress::unpack(raw.bytes, file, &limits) {
             Ok(unpacked) => unpacked,
             Err(why) => return self.leave_out(name, why),
         };
+        let grown = (unpacked.bytes.len() as u64).saturating_sub(packed);
+        self.expanded_bytes = self.expanded_bytes.saturating_add(grown);
         let bytes = match decode::decode(unpacked.bytes, limits.memory_bytes) {
             Ok(bytes) => bytes,
             Err(error) => return self.leave_out(name, why(&error)),
@@ -215,10 +229,12 @@ impl Loader {
         self.limits.files.saturating_sub(self.loaded.inputs.len())
     }
 
-    /// The bounds with what is left of the memory: a thousand compressed logs share it.
+    /// The bounds with what is left of memory and of what may be unpacked: a thousand compressed logs share both.
     fn limits(&self) -> Limits {
         let memory_bytes = self.limits.memory_bytes.saturating_sub(self.held_bytes).max(LEAST_MEMORY_BYTES);
-        Limits { memory_bytes, ..self.limits }
+        let expanded_bytes =
+            self.limits.expanded_bytes.saturating_sub(self.expanded_bytes).max(LEAST_EXPANDED_BYTES);
+        Limits { memory_bytes, expanded_bytes, ..self.limits }
     }
 }
 

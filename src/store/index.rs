@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
 
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +65,7 @@ pub(super) fn add(store: &Store, row: &Row) -> Result<()> {
     };
     let mut line = serde_json::to_vec(row).map_err(|error| failed(error.into()))?;
     line.push(b'\n');
-    let mut file = OpenOptions::new().append(true).create(true).open(&path).map_err(failed)?;
+    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(failed)?;
     // One write: lines of two programs don't mix.
     file.write_all(&line).map_err(failed)
 }
