@@ -3,6 +3,8 @@
 //! The interpreter here shares nothing with the analysis. `fits` must never be said of a program in which an address is
 //! made of a value that left its type, and a witness of `wraps` must be such a point.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
@@ -190,14 +192,54 @@ struct Machine<'p> {
     carried: i128,
 }
 
-/// Whether an operation on the way read a value that had left its type.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Bad {
+/// What an expression may be read as, and whether an operation on the way read a value that had left its type.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Value {
+    /// The integers that the machine's bits may stand for, all equal modulo 256, the bits' own number among them. There are
+    /// several where a bit operation kept a value that had left its type: `x | 0` may be read as `x` itself or as the
+    /// number that its bits spell.
+    readings: BTreeSet<i128>,
     surely: bool,
     maybe: bool,
-    /// The machine's bits, but of which integer is open: `x | 0` of an `x` that left its type may be read as `x` itself
-    /// or as the number that its bits spell. Leaving the type afterwards is then no sure harm.
-    open: bool,
+}
+
+/// Readings of one value that are followed.
+const READINGS: usize = 64;
+
+impl Value {
+    fn of(value: i128) -> Self {
+        Self { readings: BTreeSet::from([value]), surely: false, maybe: false }
+    }
+
+    fn bits(&self) -> i128 {
+        self.readings.first().map_or(0, |value| wrap(*value))
+    }
+
+    /// Whether it left its type however it is read, and whether it did in some reading.
+    fn left(&self) -> (bool, bool) {
+        let left = |value: &i128| wrap(*value) != *value;
+        (self.readings.iter().all(left), self.readings.iter().any(left))
+    }
+
+    /// A ring operation: every reading of one side with every reading of the other.
+    fn ring(a: &Self, b: &Self, op: impl Fn(i128, i128) -> i128) -> Self {
+        let readings: BTreeSet<i128> = a
+            .readings
+            .iter()
+            .flat_map(|a| b.readings.iter().map(|b| op(*a, *b)).collect::<Vec<_>>())
+            .collect();
+        Self { readings, surely: a.surely || b.surely, maybe: a.maybe || b.maybe }
+    }
+
+    /// An operation that reads bits: harm where an operand had left its type.
+    fn read(a: &Self, b: &Self, value: i128) -> Self {
+        let (surely, maybe) = (a.left().0 || b.left().0, a.left().1 || b.left().1);
+        Self {
+            readings: BTreeSet::from([value]),
+            surely: a.surely || b.surely || surely,
+            maybe: a.maybe || b.maybe || maybe,
+        }
+    }
 }
 
 fn wrap(value: i128) -> i128 {
@@ -205,86 +247,79 @@ fn wrap(value: i128) -> i128 {
 }
 
 impl Machine<'_> {
-    /// The exact value and what is to be said of it; `None` for a division by zero.
-    fn run(&self, expr: &Expr) -> Option<(i128, Bad)> {
-        let fine = Bad::default();
-        Some(match expr {
-            Expr::Pid(axis) => (self.pid[usize::from(*axis)], fine),
-            Expr::Lane => (self.lane, fine),
-            Expr::Arg(nth) => (i128::from(self.program.args[usize::from(*nth)]), fine),
-            Expr::Const(value) => (i128::from(*value), fine),
-            Expr::Counter => (self.counter, fine),
-            Expr::Carried => (self.carried, fine),
-            Expr::Binary(op, a, b) => {
-                let ((a, bad_a), (b, bad_b)) = (self.run(a)?, self.run(b)?);
-                let bad = Bad {
-                    surely: bad_a.surely || bad_b.surely,
-                    maybe: bad_a.maybe || bad_b.maybe,
-                    open: bad_a.open || bad_b.open,
-                };
-                let (sa, sb) = (wrap(a), wrap(b));
-                let left_type = sa != a || sb != b;
-                let surely_left = sa != a && !bad_a.open || sb != b && !bad_b.open;
-                let read = Bad {
-                    surely: bad.surely || surely_left,
-                    maybe: bad.maybe || left_type || bad.open,
-                    open: false,
-                };
-                // What a bit operation keeps of a wrapped value may or may not be the index that was meant.
-                let same_bits = match *op {
-                    "andi" => sa & sb == sa || sa & sb == sb,
-                    _ => sa & sb == 0,
-                };
-                let bits = Bad {
-                    surely: bad.surely,
-                    maybe: bad.maybe || left_type || bad.open,
-                    open: (left_type || bad.open) && same_bits,
-                };
-                match *op {
-                    "addi" => (a + b, bad),
-                    "subi" => (a - b, bad),
-                    // Nothing of a factor reaches a product with zero.
-                    "muli" => (a * b, Bad { surely: bad.surely && a != 0 && b != 0, ..bad }),
-                    "divsi" => (sa.checked_div(sb)?, read),
-                    "remsi" => (sa.checked_rem(sb)?, read),
-                    "minsi" => (sa.min(sb), read),
-                    "maxsi" => (sa.max(sb), read),
-                    "andi" => (sa & sb, bits),
-                    "ori" => (sa | sb, bits),
-                    "xori" => (sa ^ sb, bits),
-                    "shrsi" => {
-                        let left = sa != a;
-                        let bad = Bad {
-                            surely: bad.surely || left && !bad_a.open,
-                            maybe: bad.maybe || left || bad_a.open,
-                            open: false,
-                        };
-                        (sa >> (b.rem_euclid(256)).min(127), bad)
-                    }
-                    _ => unreachable!("not generated"),
-                }
-            }
+    /// The value and what is to be said of it; `None` for a division by zero, or more readings than are followed.
+    fn run(&self, expr: &Expr) -> Option<Value> {
+        let value = match expr {
+            Expr::Pid(axis) => Value::of(self.pid[usize::from(*axis)]),
+            Expr::Lane => Value::of(self.lane),
+            Expr::Arg(nth) => Value::of(i128::from(self.program.args[usize::from(*nth)])),
+            Expr::Const(value) => Value::of(i128::from(*value)),
+            Expr::Counter => Value::of(self.counter),
+            Expr::Carried => Value::of(self.carried),
+            Expr::Binary(op, a, b) => binary(op, &self.run(a)?, &self.run(b)?)?,
             Expr::Select(pred, parts) => {
                 let [a, b, c, d] = parts.as_ref();
                 // Both sides are computed, whichever is chosen.
                 let (c, d) = (self.run(c)?, self.run(d)?);
-                if compare(pred, self.run(a)?.0, self.run(b)?.0) { c } else { d }
+                if compare(pred, self.run(a)?.bits(), self.run(b)?.bits()) { c } else { d }
             }
-        })
+        };
+        (value.readings.len() <= READINGS).then_some(value)
     }
 
-    /// Whether the store happens, and what is to be said of its address.
-    fn store(&self) -> Option<(bool, Bad)> {
+    /// Whether the store happens, and whether its address is surely or maybe harmed.
+    fn store(&self) -> Option<(bool, bool, bool)> {
         let (pred, a, b) = &self.program.mask;
-        let active = compare(pred, self.run(a)?.0, self.run(b)?.0);
+        let active = compare(pred, self.run(a)?.bits(), self.run(b)?.bits());
         let runs = self.program.only_programs_below.is_none_or(|limit| self.pid[0] < i128::from(limit));
-        let (value, bad) = self.run(&self.program.address)?;
-        let left = wrap(value) != value;
-        Some((
-            active && runs,
-            Bad { surely: bad.surely || left && !bad.open, maybe: bad.maybe || left || bad.open, ..bad },
-        ))
+        let address = self.run(&self.program.address)?;
+        let (surely, maybe) = address.left();
+        Some((active && runs, address.surely || surely, address.maybe || maybe))
     }
+}
+
+fn binary(op: &str, a: &Value, b: &Value) -> Option<Value> {
+    let (sa, sb) = (a.bits(), b.bits());
+    Some(match op {
+        "addi" => Value::ring(a, b, |a, b| a + b),
+        "subi" => Value::ring(a, b, |a, b| a - b),
+        "muli" => {
+            let product = Value::ring(a, b, |a, b| a * b);
+            // Nothing of a factor reaches a product with zero.
+            let zero = a.readings.contains(&0) || b.readings.contains(&0);
+            Value { surely: product.surely && !zero, ..product }
+        }
+        "divsi" => Value::read(a, b, sa.checked_div(sb)?),
+        "remsi" => Value::read(a, b, sa.checked_rem(sb)?),
+        "minsi" => Value::read(a, b, sa.min(sb)),
+        "maxsi" => Value::read(a, b, sa.max(sb)),
+        // The amount of a shift is taken as it is.
+        "shrsi" => {
+            let shifted = Value::read(a, &Value::of(sb), sa >> sb.rem_euclid(256).min(127));
+            Value { surely: shifted.surely || b.surely, maybe: shifted.maybe || b.maybe, ..shifted }
+        }
+        // What a bit operation keeps of a wrapped value may or may not be the index that was meant.
+        _ => {
+            let kept = match op {
+                "andi" if sa & sb == sa => a.readings.clone(),
+                "andi" if sa & sb == sb => b.readings.clone(),
+                "andi" => BTreeSet::new(),
+                // Without a common bit, both are sums.
+                _ if sa & sb == 0 => Value::ring(a, b, |a, b| a + b).readings,
+                _ => BTreeSet::new(),
+            };
+            let bits = match op {
+                "andi" => sa & sb,
+                "ori" => sa | sb,
+                "xori" => sa ^ sb,
+                _ => unreachable!("not generated"),
+            };
+            let mut readings = kept;
+            readings.insert(bits);
+            let left = a.left().1 || b.left().1;
+            Value { readings, surely: a.surely || b.surely, maybe: a.maybe || b.maybe || left }
+        }
+    })
 }
 
 fn compare(pred: &str, a: i128, b: i128) -> bool {
@@ -310,8 +345,9 @@ fn at(program: &Program, pid: [i128; 2], lane: i128, round: i128) -> Option<Mach
         return None;
     }
     let mut machine = Machine { program, pid, lane, counter, carried: 0 };
-    let (start, _) = machine.run(&program.carried_start)?;
-    let (more, _) = machine.run(&more)?;
+    // Both are leaves: they have one reading.
+    let exact = |value: Value| value.readings.first().copied();
+    let (start, more) = (exact(machine.run(&program.carried_start)?)?, exact(machine.run(&more)?)?);
     machine.carried = start + round * more;
     Some(machine)
 }
@@ -339,7 +375,7 @@ fn check(program: &Program) -> Result<Answer, TestCaseError> {
                         let mut round = 0;
                         while let Some(machine) = at(program, [x, y], lane, round) {
                             let stored = machine.store();
-                            let harmed = stored.is_some_and(|(active, bad)| active && bad.surely);
+                            let harmed = stored.is_some_and(|(active, surely, _)| active && surely);
                             prop_assert!(!harmed, "{}: {:?} {} {}", text(program), [x, y], lane, round);
                             round += 1;
                         }
@@ -356,8 +392,8 @@ fn check(program: &Program) -> Result<Answer, TestCaseError> {
                 return Err(TestCaseError::fail(format!("{}: no such point {witness:?}", text(program))));
             };
             // A division by zero in an operand that the result doesn't depend on has no value here and is harmless there.
-            if let Some((active, bad)) = machine.store() {
-                prop_assert!(active && bad.maybe, "{}: {:?}", text(program), witness);
+            if let Some((active, _, maybe)) = machine.store() {
+                prop_assert!(active && maybe, "{}: {:?}", text(program), witness);
             }
         }
         Answer::Unknown => {}
