@@ -9,6 +9,7 @@ mod command;
 mod escape;
 pub mod number;
 mod redact;
+pub mod signs;
 
 pub use columns::{columns, fit, fit_end, pad};
 pub use command::command_line;

@@ -1,13 +1,16 @@
 //! Where text goes: standard output, standard error, a file.
 //!
-//! In: finished text. Out: bytes. A closed pipe ends quietly; colours follow NO_COLOR, CLICOLOR and the terminal.
+//! In: finished text. Out: bytes. A closed pipe ends quietly; colours follow NO_COLOR, CLICOLOR and the terminal. A terminal
+//! whose locale is not UTF-8 gets our signs in ASCII; files and pipes get the text as it is.
 
-use std::io::{ErrorKind as IoKind, Write};
+use std::borrow::Cow;
+use std::io::{ErrorKind as IoKind, IsTerminal, Write};
 use std::path::Path;
 
 use clap::CommandFactory;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::text::signs::{is_utf8, locale, plain};
 
 use super::arguments::Arguments;
 
@@ -23,6 +26,7 @@ pub fn write(file: Option<&Path>, text: &str) -> Result<()> {
 
 /// Prints to standard output; a reader that went away is no error.
 pub fn print(text: &str) -> Result<()> {
+    let text = signs(text, std::io::stdout().is_terminal());
     let mut stdout = anstream::stdout();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != IoKind::BrokenPipe => {
@@ -34,7 +38,13 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Tells the person something on standard error.
 pub fn tell(text: &str) {
+    let text = signs(text, std::io::stderr().is_terminal());
     let _ = writeln!(anstream::stderr(), "warpfault: {text}");
+}
+
+fn signs(text: &str, terminal: bool) -> Cow<'_, str> {
+    let ascii = terminal && !is_utf8(&locale(|name| std::env::var(name).ok()));
+    if ascii { plain(text) } else { Cow::Borrowed(text) }
 }
 
 /// Shows what a running command prints, escaped, on standard error.

@@ -126,16 +126,7 @@ impl Theme {
 
     /// Our own words, without signs that the terminal may not have. What a log printed is left as it is.
     pub fn words<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if *self.glyphs != ASCII || text.is_ascii() {
-            return Cow::Borrowed(text);
-        }
-        let plain = |c: char| match c {
-            '×' => "x".to_owned(),
-            '→' => "->".to_owned(),
-            '…' => "...".to_owned(),
-            c => c.to_string(),
-        };
-        Cow::Owned(text.chars().map(plain).collect())
+        if *self.glyphs == ASCII { crate::text::signs::plain(text) } else { Cow::Borrowed(text) }
     }
 
     fn colour(&self, role: Role) -> Color {
@@ -316,10 +307,7 @@ pub struct Surroundings {
 impl Theme {
     /// The theme for a terminal.
     pub fn choose(surroundings: &Surroundings) -> Self {
-        let utf8 = {
-            let locale = surroundings.locale.to_ascii_lowercase();
-            locale.contains("utf-8") || locale.contains("utf8")
-        };
+        let utf8 = crate::text::signs::is_utf8(&surroundings.locale);
         let palette = match surroundings.palette {
             Some(palette) => palette,
             None if surroundings.no_color => Palette::Mono,

@@ -52,11 +52,7 @@ impl Settings {
             term: variable("TERM"),
             colorterm: variable("COLORTERM"),
             colorfgbg: variable("COLORFGBG"),
-            locale: ["LC_ALL", "LC_CTYPE", "LANG"]
-                .into_iter()
-                .map(variable)
-                .find(|value| !value.is_empty())
-                .unwrap_or_default(),
+            locale: crate::text::signs::locale(|name| std::env::var(name).ok()),
             palette: options
                 .theme
                 .clone()
