@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::report::model::{Certainty, Evidence, Failure, From, ObservedAt, RestartAdvice, Role};
 use crate::report::{Report, wording};
+use crate::tables::class::FailureClass;
 
 /// What a claim is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,9 @@ pub enum Subject {
     /// Something that could not be used.
     Diagnostic,
 }
+
+/// Columns of a file's name in a reference; the end of a longer one tells more than its beginning.
+const NAME: usize = 24;
 
 /// A statement of the verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -221,6 +225,8 @@ fn others(report: &Report) -> Vec<Claim> {
 fn failure_text(failure: &Failure) -> String {
     let name = words(failure.class.name());
     match &failure.why {
+        // What is of no class is told by its role alone.
+        Some(why) if failure.class == FailureClass::Undecided => in_rank(failure.rank, why),
         Some(why) => in_rank(failure.rank, &format!("{name}: {why}")),
         None => in_rank(failure.rank, &name),
     }
@@ -339,9 +345,10 @@ pub fn position(report: &Report, evidence: &Evidence) -> String {
         From::Span { input, line, .. } => {
             let index = usize::try_from(*input).unwrap_or(usize::MAX);
             let path = report.inputs.get(index).map_or("?", |input| input.path.as_str());
+            let name = crate::text::fit_end(short(path), NAME);
             match line {
-                0 => short(path).to_owned(),
-                line => format!("{}:{line}", short(path)),
+                0 => name,
+                line => format!("{name}:{line}"),
             }
         }
         From::Derived { from } => format!("from {}", from.join(" ")),

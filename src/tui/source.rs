@@ -45,6 +45,12 @@ impl Source {
         }
     }
 
+    /// Whether its bytes can be read on a screen.
+    pub fn is_text(&self) -> bool {
+        use InputKind::{CoreDump, Cubin, TritonCache, UnknownBinary};
+        self.kind.is_line_text() || !matches!(self.kind, CoreDump | Cubin | UnknownBinary | TritonCache)
+    }
+
     /// The last part of its name.
     pub fn short_name(&self) -> &str {
         self.name.rsplit('/').find(|part| !part.is_empty()).unwrap_or(&self.name)

@@ -205,8 +205,11 @@ fn take_sources(model: &mut Model, sources: Vec<Source>) -> Vec<Cmd> {
     let Some(incident) = model.incident.as_mut() else { return Vec::new() };
     let before = incident.bytes().len();
     incident.sources = sources;
-    if incident.log.source >= incident.sources.len() {
-        logs::show_source(incident, 0);
+    // Nobody reads a dump's bytes: the first text is shown, until the verdict or a key leads elsewhere.
+    let first = before == 0 && incident.log.source == 0;
+    if incident.log.source >= incident.sources.len() || first {
+        let text = incident.sources.iter().position(|source| source.is_text() && !source.bytes.is_empty());
+        logs::show_source(incident, text.unwrap_or(0));
     }
     let after = incident.bytes().len();
     if incident.log.cursor >= after {

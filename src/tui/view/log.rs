@@ -7,7 +7,6 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::source::InputKind;
 use crate::tui::log::text;
 use crate::tui::model::{Incident, Model, Pane};
 use crate::tui::source::Mark;
@@ -29,7 +28,7 @@ pub fn draw(model: &Model, incident: &Incident, area: Rect, buffer: &mut Buffer)
     let muted = model.theme.style(Role::Muted);
     let lines = incident.lines();
     let Some(source) = incident.source() else { return };
-    if !source.kind.is_line_text() && is_binary(source.kind) {
+    if !source.is_text() {
         let text = "This input is no text: its findings are under Evidence.";
         return Line::styled(text, muted).render(area, buffer);
     }
@@ -58,10 +57,6 @@ pub fn draw(model: &Model, incident: &Incident, area: Rect, buffer: &mut Buffer)
         }
         at = lines.next(here);
     }
-}
-
-fn is_binary(kind: InputKind) -> bool {
-    matches!(kind, InputKind::CoreDump | InputKind::Cubin | InputKind::UnknownBinary | InputKind::TritonCache)
 }
 
 /// The line under the cursor: its number reversed, and underlined where the pane has the keys, so that the line's own marks

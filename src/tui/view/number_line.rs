@@ -29,6 +29,8 @@ pub struct NumberLine {
     pub reported: Point,
     /// The largest size that fits.
     pub safe: Option<Point>,
+    /// Whether an index past the limit is the cause, or only what would follow if 32 bits held it.
+    pub wraps: bool,
 }
 
 /// The part of the axis that is drawn.
@@ -92,12 +94,17 @@ fn axis(picture: &NumberLine, width: usize, theme: &Theme) -> Line<'static> {
         let span = if at == limit {
             Span::styled(glyphs.limit, theme.style(Role::Title))
         } else if at == reported {
-            let role = if picture.reported.index > picture.limit { Role::Danger } else { Role::Good };
+            let role = match (picture.reported.index > picture.limit, picture.wraps) {
+                (true, true) => Role::Danger,
+                (true, false) => Role::Warn,
+                (false, _) => Role::Good,
+            };
             Span::styled(glyphs.reported, theme.style(role))
         } else if Some(at) == safe {
             Span::styled(glyphs.safe, theme.style(Role::Good))
         } else if at > limit {
-            Span::styled(glyphs.heavy, theme.style(Role::Danger))
+            let role = if picture.wraps { Role::Danger } else { Role::Muted };
+            Span::styled(glyphs.heavy, theme.style(role))
         } else {
             Span::styled(glyphs.line, theme.style(Role::Muted))
         };
@@ -111,7 +118,11 @@ fn legend(picture: &NumberLine, width: usize, theme: &Theme) -> Vec<Line<'static
     let reported = &picture.reported;
     let beyond = reported.index - picture.limit;
     let (verdict, role) = if beyond > 0 {
-        (format!("{} indices wrap ({})", grouped(beyond), percent(beyond, picture.limit)), Role::Danger)
+        let share = percent(beyond, picture.limit);
+        match picture.wraps {
+            true => (format!("{} indices wrap ({share})", grouped(beyond)), Role::Danger),
+            false => (format!("{} past it ({share}); nothing shows a wrap", grouped(beyond)), Role::Warn),
+        }
     } else {
         (format!("fits, {} to spare", grouped(-beyond)), Role::Good)
     };
@@ -171,6 +182,7 @@ mod tests {
             limit_name: "2³¹−1".to_owned(),
             reported: Point { index: 2_162_294_783, label: "234624 × 9216".to_owned() },
             safe: Some(Point { index: 2_147_475_455, label: "233016 × 9216".to_owned() }),
+            wraps: true,
         }
     }
 
@@ -205,6 +217,12 @@ mod tests {
         ^ reported 1000 × 1000000    999,999,999
                    fits, 1,147,483,648 to spare
         ");
+    }
+
+    #[test]
+    fn a_size_past_the_limit_is_no_wrap_by_itself() {
+        let drawn = text(&NumberLine { wraps: false, ..measured() }, 90, &THEME);
+        assert!(drawn.ends_with("14,811,136 past it (0.69 %); nothing shows a wrap"), "{drawn}");
     }
 
     #[test]

@@ -51,7 +51,12 @@ fn number_line_of(report: &Report, limit_name: &str) -> Option<NumberLine> {
         limit_name: limit_name.to_owned(),
         reported: Point { index: shape.last, label: label(&shape.dims) },
         safe: shape.safe,
+        wraps: is_wrap(report),
     })
+}
+
+fn is_wrap(report: &Report) -> bool {
+    report.verdict.cause.as_ref().is_some_and(|cause| cause.kind == CauseKind::Int32Overflow)
 }
 
 struct Shape {
@@ -113,9 +118,8 @@ fn memory_map_of(report: &Report) -> Option<MemoryMap> {
         let at = address(evidence.fields.get("address")?)?;
         let size = evidence.fields.get("size_bytes").and_then(Value::as_u64).unwrap_or(0);
         let access = evidence.fields.get("access").and_then(Value::as_str).unwrap_or("access");
-        let is_wrap =
-            report.verdict.cause.as_ref().is_some_and(|cause| cause.kind == CauseKind::Int32Overflow);
-        let wrapped = is_wrap.then(|| wrapped(at, size, Allocation { base, bytes }, evidence)).flatten();
+        let wrapped =
+            is_wrap(report).then(|| wrapped(at, size, Allocation { base, bytes }, evidence)).flatten();
         Some(MemoryMap { base, bytes, address: at, access: format!("{access} of {size} bytes"), wrapped })
     })
 }

@@ -19,6 +19,12 @@ use super::{pictures, trials, units};
 /// Columns of the labels.
 const LABEL: usize = 10;
 
+/// Lines of a long cause that is not under the cursor, on a pane of few rows: what to do next belongs on the first screen.
+const BRIEF: usize = 4;
+
+/// Inputs that are listed where nothing failed.
+const INPUTS: usize = 8;
+
 /// Rows from which the map of memory stands beside the cause; on less, it would push the next step away.
 const MAP_ROWS: usize = 27;
 
@@ -28,15 +34,16 @@ pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
     let Some(report) = incident.report() else { return waiting(model, incident, width) };
     let mut items = vec![headline(model, report, width)];
     let cursor = incident.row_of(crate::tui::model::Pane::Verdict);
+    let roomy = usize::from(area.height) >= MAP_ROWS;
     for (row, claim) in claims::claims(report).iter().enumerate() {
         let here = row == cursor && incident.pane == crate::tui::model::Pane::Verdict;
-        items.push(item(model, report, claim, row, here, width));
+        let most = if here || roomy || claim.subject != Subject::Cause { usize::MAX } else { BRIEF };
+        items.push(item(model, report, claim, Place { row, here, width, most }));
         if claim.subject == Subject::Summary {
             if let Some(seen) = &incident.seen {
-                let lines = wrap(seen, width).into_iter();
-                items.push(Item::plain(
-                    lines.map(|line| Line::styled(line, model.theme.style(Role::Warn))).collect(),
-                ));
+                // One row: on a pane of few rows, more would push the next step away.
+                let line = crate::text::fit(seen, width);
+                items.push(Item::plain(vec![Line::styled(line, model.theme.style(Role::Warn))]));
             }
             items.push(Item::gap());
         }
@@ -46,14 +53,49 @@ pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
                 items.extend([Item::gap(), Item::plain(rerun)]);
             }
             items.extend(pictures::number_line(model, report, width).map(Item::plain));
-            if usize::from(area.height) >= MAP_ROWS {
+            if roomy {
                 items.extend(pictures::memory_map(model, report, width).map(Item::plain));
             }
         }
     }
-    if usize::from(area.height) < MAP_ROWS {
+    if !roomy {
         items.extend(pictures::memory_map(model, report, width).map(Item::plain));
     }
+    if report.failures.is_empty() {
+        items.extend(nothing_failed(model, report, width));
+    }
+    items
+}
+
+/// What was read, where nothing in it failed, and what would tell more.
+fn nothing_failed(model: &Model, report: &Report, width: usize) -> Vec<Item> {
+    let theme = &model.theme;
+    let mut items: Vec<Item> =
+        pictures::number_line(model, report, width).map(Item::plain).into_iter().collect();
+    let mut lines = vec![Line::default()];
+    for (index, input) in report.inputs.iter().take(INPUTS).enumerate() {
+        let label = if index == 0 { "read" } else { "" };
+        let size = match input.lines {
+            0 => units::bytes(input.bytes),
+            lines => format!("{}, {} lines", units::bytes(input.bytes), units::grouped(i128::from(lines))),
+        };
+        let text = format!("{}: {}, {size}", input.path, claims::kind_name(input.kind));
+        lines.extend(wrap(&text, width.saturating_sub(LABEL)).into_iter().enumerate().map(|(row, text)| {
+            let label = if row == 0 { label } else { "" };
+            Line::from(vec![
+                Span::styled(format!("{label:<LABEL$}"), theme.style(Role::Muted)),
+                Span::styled(text, theme.style(Role::Text)),
+            ])
+        }));
+    }
+    if let Some(more) = report.inputs.len().checked_sub(INPUTS).filter(|more| *more > 0) {
+        lines.push(Line::from(format!("{:LABEL$}and {more} more", "")));
+    }
+    lines.push(Line::default());
+    let advice = "If a job died, its reason stands elsewhere. Paste its output here, or add the other ranks' logs, the kernel log \
+                  or a dump with :add PATH.";
+    lines.extend(wrap(advice, width).into_iter().map(|line| Line::styled(line, theme.style(Role::Muted))));
+    items.push(Item::plain(lines));
     items
 }
 
@@ -115,7 +157,18 @@ pub fn certainty_role(certainty: Certainty) -> Role {
     }
 }
 
-fn item(model: &Model, report: &Report, claim: &Claim, row: usize, here: bool, width: usize) -> Item {
+/// Where a claim stands.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    row: usize,
+    here: bool,
+    width: usize,
+    /// Lines of its text; the cursor brings the rest.
+    most: usize,
+}
+
+fn item(model: &Model, report: &Report, claim: &Claim, place: Place) -> Item {
+    let Place { row, here, width, most } = place;
     let theme = &model.theme;
     let indent = if claim.label.is_empty() { 0 } else { LABEL };
     let body_role = match claim.subject {
@@ -127,6 +180,12 @@ fn item(model: &Model, report: &Report, claim: &Claim, row: usize, here: bool, w
         .into_iter()
         .map(|line| vec![Span::styled(line, theme.style(body_role))])
         .collect();
+    if body.len() > most {
+        body.truncate(most);
+        if let Some(last) = body.last_mut() {
+            last.push(Span::styled(format!(" {}", theme.glyphs.cut), theme.style(Role::Muted)));
+        }
+    }
     if let Some(certainty) = claim.certainty.filter(|_| claim.subject == Subject::Cause) {
         let word = Span::styled(
             format!("[{}]", claims::certainty(certainty)),
