@@ -6,6 +6,7 @@
 
 mod act;
 mod judge;
+pub mod need;
 mod path;
 #[cfg(test)]
 mod scenarios;
@@ -23,6 +24,7 @@ use super::record::{Record, StepRef};
 use super::schema::StepKind;
 
 pub use act::{Act, Asked, Prepared, command_text, shell_line};
+pub use need::{Fill, Need};
 
 /// State of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -50,6 +50,27 @@ pub enum Outcome {
     Cancelled,
 }
 
+/// Every outcome.
+const ALL: [Outcome; 17] = [
+    Outcome::Pass,
+    Outcome::IllegalAddress,
+    Outcome::MisalignedAddress,
+    Outcome::IllegalInstruction,
+    Outcome::DeviceAssert,
+    Outcome::LaunchFailure,
+    Outcome::LaunchConfig,
+    Outcome::NoKernelImage,
+    Outcome::GpuOom,
+    Outcome::Hardware,
+    Outcome::Driver,
+    Outcome::ApiError,
+    Outcome::Timeout,
+    Outcome::Crash,
+    Outcome::Garbage,
+    Outcome::NotStarted,
+    Outcome::Cancelled,
+];
+
 impl Outcome {
     /// The spelling in reports.
     #[must_use]
@@ -73,6 +94,12 @@ impl Outcome {
             Self::NotStarted => "not_started",
             Self::Cancelled => "cancelled",
         }
+    }
+
+    /// The outcome with this spelling.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        ALL.into_iter().find(|outcome| outcome.name() == name)
     }
 
     /// Whether the kernel itself failed.

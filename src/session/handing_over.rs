@@ -3,13 +3,16 @@
 //! In: the case and the inputs. Out: a command, and what keeps it from being whole. It reads no file and starts nothing.
 
 use crate::case::Case;
-use crate::playbook::walk::{Prepared, command_text};
+use crate::playbook::walk::{Fill, Need, Prepared, command_text};
 use crate::source::Input;
 
 use super::probing::PROGRAM;
 
 /// Where the repro goes: below the folder that the engineer works in.
 const FOLDER: &str = "repro";
+
+/// What stands where a path is missing.
+const HOLE: &str = "PATH";
 
 /// Inputs that a command names one by one; of more, their folder is to be named.
 const INPUT_LIMIT: usize = 64;
@@ -23,20 +26,32 @@ pub(super) fn command(case: &Case, inputs: &[Input]) -> Prepared {
     let mut needs = Vec::new();
     let mut words = vec![PROGRAM.to_owned(), "repro".to_owned()];
     if own.len() > INPUT_LIMIT {
-        needs.push(format!("the folder that holds the {} inputs", own.len()));
+        words.push(HOLE.to_owned());
+        let name = format!("the folder that holds the {} inputs", own.len());
+        needs.push(Need::new(name, "", Fill::Word(words.len() - 1)));
     }
-    for input in own.iter().take(INPUT_LIMIT) {
+    let named = if own.len() > INPUT_LIMIT { &[] } else { own.as_slice() };
+    for input in named {
         // A paste is a file of the store once the incident was saved; its name still says what it is.
         let file = input.file.as_ref().and_then(|file| file.to_str());
         match file.filter(|file| *file == input.path.unescaped()) {
             // A name that starts with a dash would be read as an option.
             Some(path) if path.starts_with('-') => words.push(format!("./{path}")),
             Some(path) => words.push(path.to_owned()),
-            None => needs.push(format!("a file that holds {}", input.path)),
+            None => {
+                words.push(HOLE.to_owned());
+                let why = "it lies on no disk under its name; save it, then give the path";
+                needs.push(Need::new(
+                    format!("a file that holds {}", input.path.unescaped()),
+                    why,
+                    Fill::Word(words.len() - 1),
+                ));
+            }
         }
     }
     if own.is_empty() {
-        needs.push("an input".to_owned());
+        words.push(HOLE.to_owned());
+        needs.push(Need::new("an input", "a log, a dump or a cache folder", Fill::Word(words.len() - 1)));
     }
     words.extend(["-o".to_owned(), FOLDER.to_owned()]);
     Prepared {
@@ -52,6 +67,7 @@ pub(super) fn command(case: &Case, inputs: &[Input]) -> Prepared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::playbook::walk::need::{self, Typed};
     use crate::session::{Input as Word, Session};
     use crate::source::{InputSpec, Limits, load};
 
@@ -72,7 +88,12 @@ mod tests {
     #[test]
     fn what_lies_on_no_disk_has_to_be_saved_first() {
         let paste = InputSpec::Text { name: "paste".into(), bytes: b"Segmentation fault\n".to_vec() };
-        assert_eq!(command_of(&[paste]).needs, ["a file that holds paste"]);
-        assert_eq!(command_of(&[]).needs, ["an input"]);
+        let found = command_of(&[paste]);
+        assert_eq!(found.command, ["warpfault", "repro", "PATH", "-o", "repro"]);
+        assert_eq!(found.needs[0].name, "a file that holds paste");
+        let typed = Typed { command: found.command, environment: Vec::new() };
+        let whole = need::filled(&typed, &found.needs, &["run.log".to_owned()]).unwrap();
+        assert_eq!(whole.command, ["warpfault", "repro", "run.log", "-o", "repro"]);
+        assert_eq!(command_of(&[]).needs[0].name, "an input");
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::case::{Case, EvidenceId};
 use crate::kernel::{Answer, FindingKind, Kernel, ask};
-use crate::playbook::walk::{Prepared, command_text};
+use crate::playbook::walk::{Fill, Need, Prepared, command_text, need};
 use crate::probe::binding::{self, Binding};
 use crate::probe::protocol::Placement;
 use crate::probe::spec::Spec;
@@ -100,13 +100,16 @@ fn nothing(inputs: &[Input]) -> Plan {
             && input.file.is_some()
     });
     let path = cache.and_then(|input| input.file.as_ref()?.to_str()).map(str::to_owned);
-    let mut wanted = vec!["--entry KERNEL".to_owned(), "--set NAME=VALUE for its arguments".to_owned()];
+    let mut wanted = vec![
+        Need::option("--entry KERNEL", "the kernel's name or cache key"),
+        Need::option("--set NAME=VALUE", "one of its arguments"),
+    ];
     if path.is_none() {
-        wanted.insert(0, "a Triton cache or a PTX file on disk".to_owned());
+        wanted.insert(0, Need::new("a Triton cache or a PTX file on disk", "", Fill::Word(2)));
     }
     let spec = Spec { path: path.unwrap_or_else(|| "CACHE".to_owned()), ..Spec::default() };
     let words =
-        format!("Nothing in the inputs names the kernel and its sizes. Wanted: {}.", wanted.join(", "));
+        format!("Nothing in the inputs names the kernel and its sizes. Wanted: {}.", need::list(&wanted));
     Plan { prepared: prepared(&spec, wanted), words }
 }
 
@@ -121,10 +124,10 @@ fn bound(view: &View<'_>, inputs: &[Input], found: &Found<'_>, arguments: Argume
     let mut wanted = wanted(found, &spec, &arguments);
     // Masks say more than the launch: a grid that they give grows with the size that is tried.
     if let Some(launch) = compiled::launch_of(view, &found.kernel.model.entry)
-        && wanted.iter().any(|want| want.starts_with("--grid") || want.starts_with("--block"))
+        && wanted.iter().any(|want| want.name.starts_with("--grid") || want.name.starts_with("--block"))
     {
         let axes = |flag: &str, dims: Option<Dim3>| {
-            let asked = wanted.iter().any(|want| want.starts_with(flag));
+            let asked = wanted.iter().any(|want| want.name.starts_with(flag));
             dims.filter(|_| asked).map(|dims| dims.map(|size| size.to_string()).join(","))
         };
         let told = Spec {
@@ -144,7 +147,7 @@ fn bound(view: &View<'_>, inputs: &[Input], found: &Found<'_>, arguments: Argume
 }
 
 /// What a probe of it would ask for, as `warpfault probe` itself tells it.
-fn wanted(found: &Found<'_>, spec: &Spec, arguments: &Arguments) -> Vec<String> {
+fn wanted(found: &Found<'_>, spec: &Spec, arguments: &Arguments) -> Vec<Need> {
     let target = target(found);
     let swept = arguments.sweep.as_deref().and_then(|name| {
         let (value, _) = arguments.set.get(name)?;
@@ -152,14 +155,14 @@ fn wanted(found: &Found<'_>, spec: &Spec, arguments: &Arguments) -> Vec<String> 
     });
     let mut wanted = Vec::new();
     if swept.is_none() {
-        wanted.push("--sweep NAME: the argument whose size crossed the boundary".to_owned());
+        wanted.push(Need::option("--sweep NAME", "the argument whose size crossed the boundary"));
     }
     match binding::bind(&target, spec, swept, Placement::End) {
         Ok(Binding::Ready(_)) => {}
         Ok(Binding::Wanted(list)) => {
-            wanted.extend(list.into_iter().map(|want| format!("{}: {}", want.option, want.why)));
+            wanted.extend(list.into_iter().map(|want| Need::option(&want.option, &want.why)));
         }
-        Err(error) => wanted.push(error.to_string()),
+        Err(error) => wanted.push(Need::new(error.to_string(), "", Fill::Line)),
     }
     wanted
 }
@@ -221,7 +224,7 @@ fn control<'a>(
         })
 }
 
-fn words(found: &Found<'_>, spec: &Spec, arguments: &Arguments, wanted: &[String]) -> String {
+fn words(found: &Found<'_>, spec: &Spec, arguments: &Arguments, wanted: &[Need]) -> String {
     let mut text = format!("Reruns {}", found.kernel.model.entry);
     let set: Vec<String> =
         arguments.set.iter().map(|(name, (value, from))| format!("{name} = {value} ({from})")).collect();
@@ -239,12 +242,13 @@ fn words(found: &Found<'_>, spec: &Spec, arguments: &Arguments, wanted: &[String
         ));
     }
     if !wanted.is_empty() {
+        let wanted: Vec<String> = wanted.iter().map(Need::to_string).collect();
         text.push_str(&format!(" Wanted: {}.", wanted.join("; ")));
     }
     text
 }
 
-fn prepared(spec: &Spec, needs: Vec<String>) -> Prepared {
+fn prepared(spec: &Spec, needs: Vec<Need>) -> Prepared {
     let command = command(spec);
     Prepared {
         text: command_text(&[], &command),

@@ -266,7 +266,7 @@ fn an_edited_command_is_shown_as_edited() {
     let step = StepRef::new("illegal-address", "launch-blocking");
     let effects = walk(&mut session, WalkInput::Propose { step: step.clone(), edited: None });
     let [_, Effect::Refuse(why)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert!(why.contains("launch.command is not known"), "{why}");
+    assert!(why.contains("It lacks the command that failed"), "{why}");
     let edited = Edited {
         command: vec!["./my prog".to_owned(), "a'b".to_owned()],
         environment: vec![("CUDA_LAUNCH_BLOCKING".to_owned(), "1".to_owned())],

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::playbook::facts;
 use crate::playbook::record::{Answer, Ended, Happened, Ran, Record, Stamp, StepRef};
 use crate::playbook::schema::{Action, Step};
-use crate::playbook::walk::{Act, Prepared, Walk, Walker, command_text};
+use crate::playbook::walk::{Act, Fill, Prepared, Walk, Walker, command_text, need};
 use crate::playbook::{Known, Library, StepKind};
 use crate::read::event::{Data, EnvironmentFact, Event, Origin, Span};
 use crate::source::{self, InputId};
@@ -374,6 +374,32 @@ impl Session {
         known
     }
 
+    /// A command of this program whose last run asked for options: that run's words, with what it asked for to be filled in.
+    /// Where inputs came since, the command that names them all stands.
+    fn after_run(&self, kind: StepKind, runs: &BTreeMap<StepRef, Known>, fresh: Prepared) -> Prepared {
+        let last = self.walking.record.runs().filter(|(at, ran)| {
+            !ran.command.is_empty() && self.walking.step(at).is_ok_and(|step| step.kind == kind)
+        });
+        let Some((at, ran)) = last.last() else { return fresh };
+        let needs = match runs.get(at).and_then(|known| known.get("said")) {
+            Some(Known::Text(said)) => need::asked_for(said),
+            _ => Vec::new(),
+        };
+        let hole = |at: usize| fresh.needs.iter().any(|need| need.fill == Fill::Word(at));
+        let newer =
+            fresh.command.iter().enumerate().any(|(at, word)| !hole(at) && !ran.command.contains(word));
+        if needs.is_empty() || newer {
+            return fresh;
+        }
+        Prepared {
+            text: command_text(&ran.environment, &ran.command),
+            command: ran.command.clone(),
+            environment: ran.environment.clone(),
+            needs,
+            ..fresh
+        }
+    }
+
     /// Computes the walk anew.
     pub(super) fn rebuild_walk(&mut self) {
         let compiled = self
@@ -390,13 +416,14 @@ impl Session {
         evidence.put_some("launch.probe", probe.map(|plan| plan.words.as_str()));
         let tree = Arc::new(evidence);
         let serving = self.walking.library.serving(&self.verdict, &tree);
-        let repro = handing_over::command(&self.case, &self.inputs);
+        let repro = self.after_run(StepKind::Repro, &runs, handing_over::command(&self.case, &self.inputs));
+        let probe = probe.map(|plan| self.after_run(StepKind::Probe, &runs, plan.prepared.clone()));
         let walker = Walker {
             library: &self.walking.library,
             evidence: &tree,
             record: &self.walking.record,
             runs: &runs,
-            probe: probe.map(|plan| &plan.prepared),
+            probe: probe.as_ref(),
             repro: Some(&repro),
             unavailable: &self.walking.unavailable,
         };
@@ -425,8 +452,8 @@ fn proposal(
         },
         None => {
             return Err(format!(
-                "the command is not complete: {} is not known; edit it, then run it",
-                prepared.needs.join(", ")
+                "the command is not complete. It lacks {}. Fill it in or edit it, then run it",
+                need::list(&prepared.needs)
             ));
         }
     };

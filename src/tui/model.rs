@@ -8,7 +8,7 @@ mod run;
 mod start;
 
 pub use incident::{Incident, Origin, Pane, Phase, Place};
-pub use overlay::{Choice, Overlay, Pick, PickFor, Prompt, PromptKind};
+pub use overlay::{Choice, Form, Overlay, Pick, PickFor, Prompt, PromptKind};
 pub use run::Run;
 pub use start::{Sample, Start};
 

@@ -132,6 +132,17 @@ pub enum Msg {
         /// How, in a sentence.
         said: String,
     },
+    /// The log of a run made elsewhere could not be read.
+    NotFed {
+        /// Of which incident.
+        generation: u64,
+        /// The step.
+        step: StepRef,
+        /// What was typed.
+        typed: String,
+        /// Why, escaped.
+        why: String,
+    },
     /// An earlier incident with the same crash.
     Seen {
         /// Of which incident.

@@ -4,6 +4,7 @@
 
 mod action;
 mod commands;
+mod form;
 mod jump;
 mod logs;
 mod mouse;
@@ -13,6 +14,7 @@ mod prompt;
 mod scroll;
 mod start;
 
+pub use form::so_far as form_so_far;
 pub use open::{open, resume};
 
 use std::time::Duration;
@@ -72,6 +74,10 @@ pub fn update(model: &mut Model, msg: Msg, now: Duration) -> Vec<Cmd> {
             playbook::ended(model, generation, said);
             Vec::new()
         }
+        Msg::NotFed { generation, step, typed, why } => {
+            playbook::not_fed(model, generation, step, &typed, why);
+            Vec::new()
+        }
         Msg::Seen { generation, said } => {
             open::seen(model, generation, said);
             Vec::new()
@@ -118,6 +124,7 @@ fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Cmd> {
         Some(Overlay::Confirm(proposal, top)) => {
             return playbook::on_confirm_key(model, proposal, top, key);
         }
+        Some(Overlay::Form(asked)) => return form::on_key(model, asked, key),
         None => {}
     }
     let Some(incident) = &model.incident else { return start::on_key(model, key) };

@@ -5,6 +5,7 @@
 mod checks;
 mod evidence;
 mod foot;
+mod form;
 mod head;
 mod help;
 mod list;
@@ -59,6 +60,11 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
         Some(Overlay::Leave) => question::draw_leave(model, area, buffer),
         Some(Overlay::Pick(pick)) => question::draw_pick(model, pick, area, buffer),
         Some(Overlay::Confirm(proposal, top)) => question::draw_confirm(model, proposal, *top, area, buffer),
+        Some(Overlay::Form(asked)) => {
+            if let Some(position) = form::draw(model, asked, area, buffer) {
+                frame.set_cursor_position(position);
+            }
+        }
         None => {
             if let Some(position) = start::cursor(model, area) {
                 frame.set_cursor_position(position);

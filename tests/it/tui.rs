@@ -364,6 +364,36 @@ fn leaving_ends_the_command_with_its_children() {
     }
 }
 
+#[test]
+fn a_repro_of_the_overflow_is_written_in_under_ten_keys() {
+    let sample = |name: &str| std::fs::canonicalize(name).unwrap().display().to_string();
+    let inputs = ["samples/triton-int32-wrap/run.log", "samples/triton-cache"].map(sample);
+    let mut tty = Tty::open_at_home(&[&inputs[0], &inputs[1]]);
+    tty.until("noticed");
+    let mut keys = 0;
+    let mut press = |tty: &mut Tty, key: &[u8]| {
+        tty.send(key);
+        keys += 1;
+    };
+    press(&mut tty, b"R");
+    let screen = tty.until_screen(|screen| screen.contents().contains("Run this?"));
+    if screen.contains("more below") {
+        press(&mut tty, b" ");
+    }
+    press(&mut tty, b"y");
+    tty.until("The folder repro holds");
+    tty.until("ended without an error");
+    assert!(keys < 10, "{keys}");
+    let folder = tty.home().join("repro");
+    for name in ["run.sh", "README.md", "repro.py", "probe.toml", "case.json"] {
+        assert!(folder.join(name).is_file(), "{name}");
+    }
+    let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    assert!(readme.contains("233"), "{readme}");
+    tty.send(b"q");
+    assert_eq!(tty.exit(), 0);
+}
+
 /// Law 10: by keys alone, on every sample.
 #[test]
 fn command_line_and_ui_reach_the_same_report() {

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::effect::{self, RunEvent};
 use crate::error::{Error, ErrorKind, Result};
-use crate::playbook::walk::{Act, End, WalkStep};
+use crate::playbook::walk::{Act, End, WalkStep, need};
 use crate::playbook::{Library, StepKind, StepRef, StepState};
 use crate::session::{Approved, Effect, Input, Session, WalkInput};
 use crate::source::{InputSpec, Limits, load};
@@ -179,7 +179,7 @@ impl Walker {
                 }
                 output::tell(&format!(
                     "step {id} can't run: {} is not known",
-                    escape(&prepared.needs.join(", "))
+                    escape(&need::list(&prepared.needs))
                 ));
             }
             Act::Run(_) => {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::super::known::Known;
 use super::super::schema::{Action, AnswerKind, Question, Rerun, Step, StepKind};
 use super::super::{condition, template};
+use super::need::{Fill, Need};
 use super::{sentence, shown};
 
 /// What one key does at a step.
@@ -48,8 +49,8 @@ pub struct Prepared {
     pub text: String,
     /// Whether words of it come from the inputs: somebody else wrote them.
     pub from_input: bool,
-    /// Names without a value that it needs; it can't run before they are filled in.
-    pub needs: Vec<String>,
+    /// What it lacks; it can't run before what is required of it is filled in.
+    pub needs: Vec<Need>,
 }
 
 /// A question, ready to be asked.
@@ -116,20 +117,32 @@ pub(super) fn known_answer(question: &Question, known: &Arc<Known>) -> Option<Kn
 }
 
 fn prepare(rerun: &Rerun, known: &Arc<Known>) -> Prepared {
-    let mut needs = Vec::new();
-    let mut word = |template: &str| match template::render(template, known) {
-        Ok(rendered) => {
-            needs.extend(rendered.needs);
-            rendered.text
+    let mut needs: Vec<Need> = Vec::new();
+    // Names that a text lacks; a place of their own is filled in, others need the whole line.
+    let mut lacks = |names: &[String], fill: Fill| {
+        if !names.is_empty() && !needs.iter().any(|need| need.fill == fill) {
+            needs.push(Need::new(names.join(", "), "", fill));
         }
-        Err(_) => template::NOT_KNOWN.to_owned(),
     };
-    let environment: Vec<(String, String)> =
-        rerun.environment.iter().map(|(name, value)| (name.clone(), word(&value.text))).collect();
-    let from_templates = if rerun.command.is_empty() { &rerun.before } else { &rerun.command };
-    let mut command: Vec<String> =
-        from_templates.iter().map(|source| word(&source.text)).filter(|word| !word.is_empty()).collect();
-    let mut from_input = from_templates.iter().any(|source| source.text.contains("{{"));
+    let mut environment = Vec::new();
+    for (name, value) in &rerun.environment {
+        let (text, names) = word(&value.text, known);
+        lacks(&names, Fill::Line);
+        environment.push((name.clone(), text));
+    }
+    let templates = if rerun.command.is_empty() { &rerun.before } else { &rerun.command };
+    let mut command = Vec::new();
+    for template in templates {
+        let (text, names) = word(&template.text, known);
+        if text.is_empty() {
+            continue;
+        }
+        let holes = text.matches(template::NOT_KNOWN).count();
+        let fill = if holes == 1 { Fill::Within(command.len(), template::NOT_KNOWN) } else { Fill::Line };
+        lacks(&names, fill);
+        command.push(text);
+    }
+    let mut from_input = templates.iter().any(|source| source.text.contains("{{"));
     if rerun.command.is_empty() {
         match own_command(known) {
             Some(words) => {
@@ -137,15 +150,22 @@ fn prepare(rerun: &Rerun, known: &Arc<Known>) -> Prepared {
                 from_input = true;
             }
             None => {
+                let why = "how the job was started, with its arguments";
+                needs.push(Need::new("the command that failed", why, Fill::Command(command.len())));
                 command.push(YOUR_COMMAND.to_owned());
-                needs.push("launch.command".to_owned());
             }
         }
     }
-    needs.sort();
-    needs.dedup();
     let text = command_text(&environment, &command);
     Prepared { command, environment, deadline_s: rerun.deadline_s, text, from_input, needs }
+}
+
+/// A template, filled in, and the names that it lacks.
+fn word(template: &str, known: &Arc<Known>) -> (String, Vec<String>) {
+    match template::render(template, known) {
+        Ok(rendered) => (rendered.text, rendered.needs),
+        Err(_) => (template::NOT_KNOWN.to_owned(), Vec::new()),
+    }
 }
 
 /// The engineer's own words.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::super::known::Known;
 use super::super::record::StepRef;
-use super::super::schema::{Outcome, Playbook, Source, Step, name_of};
+use super::super::schema::{Outcome, Playbook, Source, Step, StepKind, name_of};
 use super::act;
 use super::judge::{Judgement, judge};
 use super::{End, OutcomeRow, StepState, WalkStep, Walker, sentence, shown};
@@ -148,13 +148,28 @@ fn view(
         cost: shown(&step.cost),
         misread: step.misread.as_deref().map(shown),
         state: judgement.state,
-        shows: shows.and_then(|(text, needs)| needs.is_empty().then_some(text)),
+        shows: shows
+            .and_then(|(text, needs)| needs.is_empty().then_some(text))
+            .or_else(|| answer(step, judgement, known)),
         reading: reading.or_else(|| unknown(step, judgement, &act, &tree)),
         outcome: judgement.outcome.map(|outcome| outcome.id.clone()),
         outcomes,
         needs: judgement.needs.clone(),
         act,
         references: step.references.iter().map(|reference| shown(reference)).collect(),
+    }
+}
+
+/// What a question was answered with, by the evidence or by the engineer.
+fn answer(step: &Step, judgement: &Judgement<'_>, known: &Known) -> Option<String> {
+    if step.kind != StepKind::Ask || !matches!(judgement.state, StepState::Answered | StepState::Done) {
+        return None;
+    }
+    match known.get(&format!("answers.{}", name_of(&step.id)))? {
+        Known::Text(text) => Some(format!("answer: {}", shown(text))),
+        Known::Int(number) => Some(format!("answer: {}", crate::text::number::grouped_signed(*number))),
+        Known::Bool(yes) => Some(format!("answer: {}", if *yes { "yes" } else { "no" })),
+        _ => None,
     }
 }
 

@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 use super::super::{Edited, Effect, Input, Proposal, Session, WalkInput};
 use super::said;
 use crate::effect;
+use crate::playbook::record::Ended;
 use crate::playbook::walk::Act;
-use crate::playbook::{StepRef, StepState};
+use crate::playbook::{Ran, StepRef, StepState};
 use crate::source::{self, InputSpec, Limits, load};
 use crate::tables::cause::CauseKind;
 use crate::verdict::{Certainty, CheckStatus};
@@ -257,7 +258,7 @@ fn a_core_dump_gives_the_arguments() {
     session.apply(Input::Loaded(files(&[folder("triton-coredump")])));
     walk(&mut session, WalkInput::Start("index-overflow".to_owned()));
     let Act::Run(prepared) = &session.walk().step(&step()).unwrap().act else { panic!() };
-    assert_eq!(prepared.needs, Vec::<String>::new());
+    assert_eq!(prepared.needs, []);
     let words: Vec<&str> = prepared.command.iter().map(String::as_str).skip(3).collect();
     assert_eq!(
         words,
@@ -293,10 +294,59 @@ fn what_is_wanted_is_said_and_nothing_runs_without_it() {
     walk(&mut session, WalkInput::Start("index-overflow".to_owned()));
     let shown = session.walk().step(&step()).unwrap();
     let Act::Run(prepared) = &shown.act else { panic!("{:?}", shown.act) };
-    assert_eq!(prepared.needs, ["--entry KERNEL", "--set NAME=VALUE for its arguments"]);
+    let names: Vec<&str> = prepared.needs.iter().map(|need| need.name.as_str()).collect();
+    assert_eq!(names, ["--entry KERNEL", "--set NAME=VALUE"]);
     let effects = walk(&mut session, WalkInput::Propose { step: step(), edited: None });
     let [_, Effect::Refuse(why)] = effects.as_slice() else { panic!("{effects:?}") };
     assert!(why.contains("--entry KERNEL"), "{why}");
+}
+
+/// A run of a step's own command that printed this and ended with status 2.
+fn refused(session: &mut Session, at: &StepRef, words: &[String], output: &str) {
+    let ran = Ran {
+        command: words.to_vec(),
+        environment: Vec::new(),
+        ended: Ended::Exit(2),
+        duration_ms: 5,
+        output_bytes: output.len() as u64,
+        log: None,
+        input: None,
+    };
+    let spec = InputSpec::Text { name: "output".to_owned(), bytes: output.as_bytes().to_vec() };
+    let output = load(&[spec], Limits::default());
+    walk(session, WalkInput::Ended { step: at.clone(), ran, output });
+}
+
+#[test]
+fn what_a_run_asked_for_is_filled_in_at_the_next() {
+    let mut session = incident();
+    walk(&mut session, WalkInput::Start("index-overflow".to_owned()));
+    for step in ["probe", "repro"] {
+        let at = StepRef::new("index-overflow", step);
+        let command = |session: &Session| match &session.walk().step(&at).unwrap().act {
+            Act::Run(prepared) => (**prepared).clone(),
+            other => panic!("{other:?}"),
+        };
+        let planned = command(&session);
+        assert_eq!(planned.needs, [], "{step}");
+        let mut words = planned.command.clone();
+        words.extend(["--set".to_owned(), "typed=1".to_owned()]);
+        let said = "warpfault: 1 part can't be told\n  set --set n=NUMBER: nothing gives it; --rm -rf\n";
+        refused(&mut session, &at, &words, said);
+        let asked = command(&session);
+        assert_eq!(asked.command, words, "what was typed before stays");
+        let names: Vec<&str> = asked.needs.iter().map(|need| need.name.as_str()).collect();
+        assert_eq!(names, ["--set n="], "{step}");
+        // Another end leaves nothing to fill in.
+        refused(&mut session, &at, &words, "warpfault: the driver shows no GPU\n");
+        assert_eq!(command(&session), planned, "{step}");
+        refused(&mut session, &at, &words, said);
+    }
+    // An input that comes later belongs to the repro: its command is worked out anew.
+    session.apply(Input::Loaded(load(&[InputSpec::Path(folder("ptx"))], Limits::default())));
+    let at = StepRef::new("index-overflow", "repro");
+    let Act::Run(prepared) = &session.walk().step(&at).unwrap().act else { panic!() };
+    assert!(prepared.needs.is_empty() && prepared.command.iter().any(|word| word.contains("samples/ptx")));
 }
 
 #[test]

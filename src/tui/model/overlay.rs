@@ -1,8 +1,9 @@
-//! What lies on top of the panes: help, a line to type, a list to choose from, a question.
+//! What lies on top of the panes: help, a line to type, a form, a list to choose from, a question.
 //!
 //! In: nothing; plain types. Out: [`Overlay`]. The topmost takes the keys.
 
 use crate::playbook::StepRef;
+use crate::playbook::walk::Prepared;
 use crate::session::Proposal;
 
 /// Something on top of the panes.
@@ -18,6 +19,36 @@ pub enum Overlay {
     Pick(Pick),
     /// Run this command? Scrolled down by so many rows.
     Confirm(Box<Proposal>, usize),
+    /// What a command lacks, to be filled in.
+    Form(Box<Form>),
+}
+
+/// What a step's command lacks, a line each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Form {
+    /// The step.
+    pub step: StepRef,
+    /// Its title, escaped.
+    pub title: String,
+    /// The command as far as it is known.
+    pub command: Prepared,
+    /// What is typed for each need of the command.
+    pub lines: Vec<Prompt>,
+    /// Position of the line that takes the keys.
+    pub at: usize,
+}
+
+impl Form {
+    /// An empty form.
+    pub fn new(step: StepRef, title: String, command: Prepared) -> Self {
+        let lines = command.needs.iter().map(|_| Prompt::new(PromptKind::Field)).collect();
+        Self { step, title, command, lines, at: 0 }
+    }
+
+    /// What is typed, in the order of the needs.
+    pub fn values(&self) -> Vec<String> {
+        self.lines.iter().map(|line| line.text.clone()).collect()
+    }
 }
 
 /// What a choice is for.
@@ -70,6 +101,8 @@ pub enum PromptKind {
     Edit,
     /// The path of a log that a step's command left elsewhere.
     Feed,
+    /// A part of a command that nothing tells: a line of a form.
+    Field,
 }
 
 /// A line being typed.

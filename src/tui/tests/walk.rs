@@ -120,6 +120,57 @@ fn a_command_can_be_changed_before_it_runs() {
 }
 
 #[test]
+fn what_a_command_lacks_is_filled_in_and_the_whole_is_shown() {
+    let log = b"RuntimeError: CUDA error: an illegal memory access was encountered\n".to_vec();
+    let mut ui = Ui::engine(80, 24, vec![InputSpec::Text { name: "log".to_owned(), bytes: log }]);
+    ui.press("4 r");
+    let Some(Overlay::Form(form)) = &ui.model.overlay else { panic!("{}", ui.text()) };
+    assert_eq!(form.lines.len(), 1);
+    ui.press("enter");
+    assert!(ui.text().contains("the command that failed is still empty."), "{}", ui.text());
+    ui.press("'A=1' space 'python3' space '\"a' space 'b.py\"'");
+    insta::assert_snapshot!("walk-form-80x24", ui.frame());
+    ui.press("enter");
+    let Some(Overlay::Confirm(proposal, _)) = &ui.model.overlay else { panic!("{}", ui.text()) };
+    assert_eq!(proposal.command, ["python3", "a b.py"]);
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(proposal.environment, [pair("CUDA_LAUNCH_BLOCKING", "1"), pair("A", "1")]);
+    // As a line, where no field serves.
+    ui.press("esc r 'x.py' ctrl-l");
+    assert!(ui.text().contains("run: env CUDA_LAUNCH_BLOCKING=1 x.py"), "{}", ui.text());
+}
+
+#[test]
+fn a_paste_goes_into_the_field_and_not_into_the_incident() {
+    let log = b"RuntimeError: CUDA error: an illegal memory access was encountered\n".to_vec();
+    let mut ui = Ui::engine(80, 24, vec![InputSpec::Text { name: "log".to_owned(), bytes: log }]);
+    ui.press("4 r");
+    ui.send(Msg::Paste("python3 train.py\nsecond line".to_owned()));
+    let Some(Overlay::Form(form)) = &ui.model.overlay else { panic!("{}", ui.text()) };
+    assert_eq!(form.values(), ["python3 train.py"]);
+}
+
+#[test]
+fn the_trials_of_a_running_probe_stand_along_the_sweep() {
+    let sample =
+        |name: &str| InputSpec::Path(format!("{}/samples/{name}", env!("CARGO_MANIFEST_DIR")).into());
+    let mut ui = Ui::engine(100, 50, vec![sample("triton-int32-wrap/run.log"), sample("triton-cache")]);
+    let step = StepRef::new("index-overflow", "probe");
+    let (generation, deadline) = (ui.model.generation, std::time::Duration::from_secs(900));
+    ui.press("4");
+    ui.tell(Input::Walk(WalkInput::Propose { step: step.clone(), edited: None }));
+    ui.tell(Input::Walk(WalkInput::Confirm(true)));
+    ui.model.overlay = None;
+    ui.send(Msg::Started { generation, step, deadline });
+    let printed = b"warpfault: 233,024  illegal_address  700\r\nwarpfault: 240  pass  0\r\nwarpfault: control 233,024  pass  0\r\n";
+    ui.send(Msg::Printed { generation, chunk: printed.to_vec() });
+    let text = ui.text();
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    assert!(at("✓     240  pass") < at("✗ 233,024  illegal address"), "{text}");
+    assert!(at("✗ 233,024  illegal address") < at("✓ 233,024  pass  the fixed kernel"), "{text}");
+}
+
+#[test]
 fn questions_outcomes_and_playbooks_are_chosen_from_lists() {
     let mut ui = wrap(80, 24);
     ui.press("4 s enter");

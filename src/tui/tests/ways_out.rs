@@ -3,7 +3,9 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use proptest::prelude::*;
 
+use crate::source::InputSpec;
 use crate::tui::keymap::{Chord, ROWS};
+use crate::tui::model::Overlay;
 use crate::tui::msg::Msg;
 
 use super::harness::Ui;
@@ -42,6 +44,7 @@ const STATES: &[&str] = &[
     "4 j i",
     "4 p",
     "4 r",
+    "R",
 ];
 
 fn states(width: u16, height: u16) -> Vec<(String, Ui)> {
@@ -61,6 +64,11 @@ fn states(width: u16, height: u16) -> Vec<(String, Ui)> {
     pasting.send(Msg::Typed("a burst of keys\n".to_owned()));
     all.push(("pasting".to_owned(), pasting));
     all.push(("loading".to_owned(), Ui::loading(width, height)));
+    let log = b"RuntimeError: CUDA error: an illegal memory access was encountered\n".to_vec();
+    let mut filling = Ui::engine(width, height, vec![InputSpec::Text { name: "log".to_owned(), bytes: log }]);
+    filling.press("4 r 'x'");
+    assert!(matches!(filling.model.overlay, Some(Overlay::Form(_))));
+    all.push(("filling".to_owned(), filling));
     let mut pasted = Ui::new(width, height);
     pasted.send(Msg::Paste("a\nb".to_owned()));
     all.push(("pasted".to_owned(), pasted));
@@ -89,7 +97,7 @@ fn q_leads_out_wherever_no_text_is_typed() {
     for (name, mut ui) in states(80, 24) {
         if matches!(
             name.as_str(),
-            "4 j c" | "4 j i" | ":" | "/" | "f" | ": tab" | ": tab tab" | "typing" | "pasting"
+            "4 j c" | "4 j i" | ":" | "/" | "f" | ": tab" | ": tab tab" | "typing" | "pasting" | "filling"
         ) {
             ui.press("esc");
         }

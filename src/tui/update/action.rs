@@ -48,6 +48,7 @@ pub fn act(model: &mut Model, action: Action) -> Vec<Cmd> {
         Action::Outcome => playbook::outcome(model),
         Action::Feed => playbook::feed(model),
         Action::OtherPlaybook => playbook::others(model),
+        Action::Repro => return playbook::repro(model),
         Action::EndRun => return playbook::end_run(model),
         Action::NextFailure => jump::failure(model, true),
         Action::PreviousFailure => jump::failure(model, false),

@@ -33,7 +33,12 @@ fn begin(model: &mut Model, origin: Origin, opening: Opening, follow: bool) -> V
 
 /// Takes a paste: into the line being typed, else as an incident.
 pub fn pasted(model: &mut Model, text: String) -> Vec<Cmd> {
-    if let Some(Overlay::Prompt(typed)) = &mut model.overlay {
+    let typed = match &mut model.overlay {
+        Some(Overlay::Prompt(typed)) => Some(typed),
+        Some(Overlay::Form(form)) => form.lines.get_mut(form.at),
+        _ => None,
+    };
+    if let Some(typed) = typed {
         let line = text.lines().next().unwrap_or("");
         line.chars().filter(|c| !c.is_control()).for_each(|c| typed.insert(c));
         return Vec::new();

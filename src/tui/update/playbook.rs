@@ -7,12 +7,16 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::playbook::walk::{Act, Walk, WalkStep, shell_line};
-use crate::playbook::{StepRef, StepState};
+use crate::playbook::template::NOT_KNOWN;
+use crate::playbook::walk::need::{self, Typed};
+use crate::playbook::walk::{Act, Fill, Walk, WalkStep, shell_line};
+use crate::playbook::{StepKind, StepRef, StepState};
 use crate::session::{Edited, Effect, Input, Proposal, WalkInput};
 use crate::source::InputSpec;
 use crate::tui::keymap::{Action, Scope};
-use crate::tui::model::{Choice, Incident, Model, Overlay, Pane, Pick, PickFor, Prompt, PromptKind, Run};
+use crate::tui::model::{
+    Choice, Form, Incident, Model, Overlay, Pane, Pick, PickFor, Prompt, PromptKind, Run,
+};
 use crate::tui::msg::Cmd;
 use crate::tui::view::playbook::{self, Row};
 
@@ -28,7 +32,7 @@ pub fn step_in_focus(model: &Model) -> Option<&WalkStep> {
 }
 
 /// Hands something on to the engine; the cursor goes where the walk goes.
-fn tell(model: &mut Model, input: WalkInput) -> Vec<Cmd> {
+pub(super) fn tell(model: &mut Model, input: WalkInput) -> Vec<Cmd> {
     if let Some(incident) = model.incident.as_mut() {
         incident.walk_moves = true;
     }
@@ -46,7 +50,33 @@ fn step_or_say(model: &mut Model) -> Option<WalkStep> {
 
 /// Does what the step wants.
 pub fn act(model: &mut Model) -> Vec<Cmd> {
-    let Some(step) = step_or_say(model) else { return Vec::new() };
+    match step_or_say(model) {
+        Some(step) => act_on(model, step),
+        None => Vec::new(),
+    }
+}
+
+/// Does the repro step of the walk, wherever the cursor stands.
+pub fn repro(model: &mut Model) -> Vec<Cmd> {
+    let Some(incident) = model.incident.as_mut() else { return Vec::new() };
+    let Some(walk) = incident.walk() else {
+        model.say("The input is still being read.");
+        return Vec::new();
+    };
+    let is_repro = |step: &&WalkStep| step.kind == StepKind::Repro;
+    let Some(step) = walk.steps.iter().find(is_repro).cloned() else {
+        model.say("This playbook writes no repro. In a shell: warpfault repro INPUT... -o repro --kind KIND");
+        return Vec::new();
+    };
+    let row = playbook::steps(walk).position(|other| other.at == step.at);
+    incident.pane = Pane::Playbook;
+    if let Some(row) = row {
+        incident.set_row(Pane::Playbook, row);
+    }
+    act_on(model, step)
+}
+
+fn act_on(model: &mut Model, step: WalkStep) -> Vec<Cmd> {
     if step.state == StepState::Running {
         model.say(format!("It is running; {} ends it.", model.keymap.key(Action::EndRun)));
         return Vec::new();
@@ -55,12 +85,16 @@ pub fn act(model: &mut Model) -> Vec<Cmd> {
         Act::Run(prepared) if prepared.needs.is_empty() => {
             return tell(model, WalkInput::Propose { step: step.at, edited: None });
         }
-        Act::Run(prepared) => {
-            let needs = prepared.needs.join(", ");
+        Act::Run(prepared) if prepared.needs.iter().any(|need| need.fill == Fill::Line) => {
+            let needs = crate::text::escape(&need::list(&prepared.needs)).to_string();
             change(model);
             model.say(format!(
                 "Not known from the inputs: {needs}. Fill it in; Enter shows the whole command."
             ));
+        }
+        Act::Run(prepared) => {
+            let form = Form::new(step.at, step.title, (**prepared).clone());
+            model.overlay = Some(Overlay::Form(Box::new(form)));
         }
         Act::Ask(asked) if asked.choices.is_empty() => {
             model.say(asked.text.clone());
@@ -95,6 +129,10 @@ pub fn skip(model: &mut Model) -> Vec<Cmd> {
 /// Opens the step again.
 pub fn reopen(model: &mut Model) -> Vec<Cmd> {
     match step_or_say(model) {
+        Some(step) if !matches!(step.state, StepState::Done | StepState::Skipped) => {
+            model.say(format!("There is nothing to undo: this step is {}.", step.state.name()));
+            Vec::new()
+        }
         Some(step) => tell(model, WalkInput::Reopen(step.at)),
         None => Vec::new(),
     }
@@ -111,7 +149,7 @@ pub fn change(model: &mut Model) {
     edit(model, step.at, &line);
 }
 
-fn edit(model: &mut Model, step: StepRef, line: &str) {
+pub(super) fn edit(model: &mut Model, step: StepRef, line: &str) {
     model.overlay = Some(Overlay::Prompt(Prompt::for_step(PromptKind::Edit, step, line)));
 }
 
@@ -124,7 +162,8 @@ pub fn outcome(model: &mut Model) {
     let choices = step.outcomes.iter().map(|outcome| Choice {
         id: outcome.id.clone(),
         label: crate::text::escape(&outcome.id).to_string(),
-        meaning: outcome.reading.clone(),
+        // What would name something that nobody knows yet says nothing yet.
+        meaning: if outcome.reading.contains(NOT_KNOWN) { String::new() } else { outcome.reading.clone() },
     });
     pick(model, step.title.clone(), PickFor::Outcome(step.at.clone()), choices.collect());
 }
@@ -288,31 +327,20 @@ fn deadline(model: &Model, step: &StepRef) -> u64 {
     }
 }
 
-/// A command as typed: quotes as in a shell, nothing else. `env NAME=VALUE …` in front sets variables.
 fn edited(line: &str, deadline_s: u64) -> Result<Edited, String> {
-    let words = shlex::split(line).ok_or("A quote is not closed.")?;
-    let mut words = words.into_iter().peekable();
-    let mut environment = Vec::new();
-    if words.peek().is_some_and(|word| word == "env") {
-        words.next();
+    let Typed { command, environment } = need::read(line)?;
+    Ok(Edited { command, environment, deadline_s })
+}
+
+/// The log could not be read: its path is typed once more from where it stands.
+pub fn not_fed(model: &mut Model, generation: u64, step: StepRef, typed: &str, why: String) {
+    if generation != model.generation {
+        return;
     }
-    let variable = |word: &String| {
-        let (name, value) = word.split_once('=')?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        (!name.is_empty() && name.chars().all(plain)).then(|| (name.to_owned(), value.to_owned()))
-    };
-    while let Some(pair) = words.peek().and_then(variable) {
-        environment.push(pair);
-        words.next();
+    if model.overlay.is_none() {
+        model.overlay = Some(Overlay::Prompt(Prompt::for_step(PromptKind::Feed, step, typed)));
     }
-    let command: Vec<String> = words.collect();
-    match command.first() {
-        None => Err("There is no program in this line.".to_owned()),
-        Some(option) if option.starts_with('-') => {
-            Err(format!("{} stands where a program should.", crate::text::escape(option)))
-        }
-        Some(_) => Ok(Edited { command, environment, deadline_s }),
-    }
+    model.say(format!("Not read: {why}"));
 }
 
 /// Takes effects in; those of an incident that was left are dropped.
@@ -358,7 +386,8 @@ pub fn ended(model: &mut Model, generation: u64, said: String) {
     }
 }
 
-/// A new walk: at first, and after something was done in it, the cursor stands on the step that waits.
+/// A new walk: at first, and after something was done in it, the cursor stands on the step that runs, else on the one that
+/// waits. A repro may run while an earlier step waits.
 pub fn analysed(incident: &mut Incident, first: bool) {
     if !(first || std::mem::take(&mut incident.walk_moves)) {
         return;
@@ -369,29 +398,9 @@ pub fn analysed(incident: &mut Incident, first: bool) {
     }
 }
 
-/// Row of the step that waits for the engineer.
+/// Row of the step that runs, else of the one that waits for the engineer.
 fn row_of_current(walk: &Walk) -> Option<usize> {
-    let current = walk.current()?;
+    let running = walk.steps.iter().find(|step| step.state == StepState::Running);
+    let current = running.or_else(|| walk.current())?;
     playbook::steps(walk).position(|step| step.at == current.at)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_typed_command_is_split_into_variables_and_words() {
-        let read = |line| edited(line, 60).map(|edited| (edited.environment, edited.command));
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(
-            read("env CUDA_LAUNCH_BLOCKING=1 'A B'=2 python3 'a b.py' '$(rm x)'"),
-            Ok((
-                vec![pair("CUDA_LAUNCH_BLOCKING", "1")],
-                ["A B=2", "python3", "a b.py", "$(rm x)"].map(str::to_owned).to_vec()
-            ))
-        );
-        assert_eq!(read("X=1 ./run"), Ok((vec![pair("X", "1")], vec!["./run".to_owned()])));
-        assert!(read("python3 'a").unwrap_err().contains("quote"));
-        assert!(read("env A=1").is_err() && read("env -i sh").is_err());
-    }
 }

@@ -30,23 +30,31 @@ pub fn on_key(model: &mut Model, mut prompt: Prompt, key: KeyEvent) -> Vec<Cmd> 
         KeyCode::BackTab => return complete(model, prompt, -1),
         // As in vi and less, rubbing out an empty line leaves it.
         KeyCode::Backspace if prompt.text.is_empty() => return Vec::new(),
-        KeyCode::Backspace => prompt.backspace(),
-        KeyCode::Char('h') if control => prompt.backspace(),
-        KeyCode::Char('w') if control => prompt.erase_word(),
-        KeyCode::Char('u') if control => prompt.set(""),
-        KeyCode::Char('a') if control => prompt.cursor = 0,
-        KeyCode::Char('e') if control => prompt.step(isize::MAX),
-        KeyCode::Home => prompt.cursor = 0,
-        KeyCode::End => prompt.step(isize::MAX),
-        KeyCode::Left => prompt.step(-1),
-        KeyCode::Right => prompt.step(1),
         KeyCode::Up => recall(model, &mut prompt, 1),
         KeyCode::Down => recall(model, &mut prompt, -1),
-        KeyCode::Char(c) if !control => prompt.insert(c),
-        _ => {}
+        _ => typed(&mut prompt, key),
     }
     model.overlay = Some(Overlay::Prompt(prompt));
     Vec::new()
+}
+
+/// A key that changes the line or moves in it; others do nothing.
+pub fn typed(line: &mut Prompt, key: KeyEvent) {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Backspace => line.backspace(),
+        KeyCode::Char('h') if control => line.backspace(),
+        KeyCode::Char('w') if control => line.erase_word(),
+        KeyCode::Char('u') if control => line.set(""),
+        KeyCode::Char('a') if control => line.cursor = 0,
+        KeyCode::Char('e') if control => line.step(isize::MAX),
+        KeyCode::Home => line.cursor = 0,
+        KeyCode::End => line.step(isize::MAX),
+        KeyCode::Left => line.step(-1),
+        KeyCode::Right => line.step(1),
+        KeyCode::Char(c) if !control => line.insert(c),
+        _ => {}
+    }
 }
 
 fn recall(model: &Model, prompt: &mut Prompt, by: isize) {
@@ -67,6 +75,8 @@ fn finish(model: &mut Model, prompt: Prompt) -> Vec<Cmd> {
             Some(step) => playbook::typed(model, prompt.kind, step, &prompt.text),
             None => Vec::new(),
         },
+        // A form takes its own keys.
+        PromptKind::Field => Vec::new(),
         PromptKind::Command => {
             if prompt.text.trim().is_empty() {
                 return Vec::new();
@@ -143,7 +153,7 @@ fn complete(model: &mut Model, mut prompt: Prompt, by: isize) -> Vec<Cmd> {
 }
 
 /// Puts the next candidate in; a single one is final.
-fn choose(prompt: &mut Prompt, by: isize) {
+pub fn choose(prompt: &mut Prompt, by: isize) {
     let count = prompt.completions.len();
     if count == 0 {
         return;
@@ -169,6 +179,12 @@ pub fn completed(model: &mut Model, text: &str, candidates: Vec<String>) {
         Some(Overlay::Prompt(prompt)) if prompt.text == text => {
             prompt.completions = candidates;
             choose(prompt, 1);
+        }
+        Some(Overlay::Form(form)) => {
+            if let Some(line) = form.lines.get_mut(form.at).filter(|line| line.text == text) {
+                line.completions = candidates;
+                choose(line, 1);
+            }
         }
         None if model.incident.is_none() && model.start.typed == text => {
             if let Some(longest) = common_start(&candidates) {

@@ -23,6 +23,7 @@ fn sign(kind: PromptKind) -> &'static str {
         PromptKind::Answer => "answer: ",
         PromptKind::Edit => "run: ",
         PromptKind::Feed => "log of the run: ",
+        PromptKind::Field => "",
     }
 }
 
@@ -32,8 +33,8 @@ pub fn draw(model: &Model, prompt: &Prompt, area: Rect, buffer: &mut Buffer) {
     let line = Rect { y, height: 1.min(area.height), ..area };
     Clear.render(line, buffer);
     let sign = sign(prompt.kind);
-    Line::from(vec![Span::styled(sign, model.theme.style(Role::Key)), Span::raw(visible(prompt, area).0)])
-        .render(line, buffer);
+    let text = visible(prompt, room(prompt.kind, area)).0;
+    Line::from(vec![Span::styled(sign, model.theme.style(Role::Key)), Span::raw(text)]).render(line, buffer);
     let from = prompt.chosen.unwrap_or(0).saturating_sub(CANDIDATES - 1);
     let shown: Vec<(usize, &String)> =
         prompt.completions.iter().enumerate().skip(from).take(CANDIDATES).collect();
@@ -48,13 +49,16 @@ pub fn draw(model: &Model, prompt: &Prompt, area: Rect, buffer: &mut Buffer) {
 
 /// Where the cursor stands.
 pub fn cursor(prompt: &Prompt, area: Rect) -> Option<Position> {
-    let x = u16::try_from(sign(prompt.kind).width() + visible(prompt, area).1).ok()?;
+    let x = u16::try_from(sign(prompt.kind).width() + visible(prompt, room(prompt.kind, area)).1).ok()?;
     Some(Position { x: area.x + x.min(area.width.checked_sub(1)?), y: area.bottom().checked_sub(1)? })
 }
 
-/// The part of the line that is shown, and the cursor's column in it: a line longer than the screen slides under it.
-fn visible(prompt: &Prompt, area: Rect) -> (String, usize) {
-    let room = usize::from(area.width).saturating_sub(sign(prompt.kind).width() + 1);
+fn room(kind: PromptKind, area: Rect) -> usize {
+    usize::from(area.width).saturating_sub(sign(kind).width() + 1)
+}
+
+/// The part of the line that is shown in so many columns, and the cursor's column in it: a longer line slides under it.
+pub fn visible(prompt: &Prompt, room: usize) -> (String, usize) {
     let before: Vec<String> = prompt
         .text
         .chars()

@@ -38,7 +38,13 @@ pub fn draw_leave(model: &Model, area: Rect, buffer: &mut Buffer) {
 }
 
 /// A box in the middle of the screen; its inside.
-fn framed(model: &Model, (width, height): (u16, u16), title: &str, area: Rect, buffer: &mut Buffer) -> Rect {
+pub fn framed(
+    model: &Model,
+    (width, height): (u16, u16),
+    title: &str,
+    area: Rect,
+    buffer: &mut Buffer,
+) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));
     let place =
         Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
@@ -53,7 +59,8 @@ fn framed(model: &Model, (width, height): (u16, u16), title: &str, area: Rect, b
     inner
 }
 
-fn box_width(area: Rect) -> usize {
+/// Columns of text in the widest box.
+pub fn box_width(area: Rect) -> usize {
     usize::from(area.width.min(WIDTH)).saturating_sub(4)
 }
 
@@ -103,7 +110,8 @@ pub fn draw_pick(model: &Model, pick: &Pick, area: Rect, buffer: &mut Buffer) {
     foot(model, "Enter or its number chooses    Esc  back", inner, buffer);
 }
 
-fn foot(model: &Model, text: &str, inner: Rect, buffer: &mut Buffer) {
+/// The keys, on the last row of a box.
+pub fn foot(model: &Model, text: &str, inner: Rect, buffer: &mut Buffer) {
     let Some(y) = inner.bottom().checked_sub(1).filter(|y| *y >= inner.y) else { return };
     let line = Line::styled(format!(" {text}"), model.theme.style(Role::Key));
     line.render(Rect { y, height: 1.min(inner.height), ..inner }, buffer);

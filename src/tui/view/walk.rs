@@ -70,7 +70,7 @@ pub fn lines(
         lines.text(&format!("$ {}", prepared.text), Role::Link);
     }
     if let Some(run) = incident.run.as_ref().filter(|run| run.step == step.at) {
-        running(&mut lines, run);
+        running(&mut lines, run, step.kind);
     }
     if step.kind == StepKind::Probe
         && let (StepState::Done | StepState::Answered, Some(report)) = (step.state, incident.report())
@@ -98,6 +98,14 @@ fn details(lines: &mut Lines<'_>, incident: &Incident, step: &WalkStep, roomy: b
     }
     if !step.needs.is_empty() {
         lines.named("missing", &step.needs.join(", "));
+    }
+    if let Act::Run(prepared) = &step.act
+        && !prepared.needs.is_empty()
+    {
+        let required = prepared.needs.iter().any(|need| need.required);
+        let name = if required { "missing" } else { "asked for" };
+        let names: Vec<&str> = prepared.needs.iter().map(|need| need.name.as_str()).collect();
+        lines.named(name, &escape(&names.join(", ")).to_string());
     }
     let decided = step.outcome.is_some();
     // An outcome that would name what nobody knows yet says nothing yet.
@@ -130,7 +138,7 @@ fn chains(lines: &mut Lines<'_>, chains: &[Chain]) {
     }
 }
 
-fn running(lines: &mut Lines<'_>, run: &Run) {
+fn running(lines: &mut Lines<'_>, run: &Run, kind: StepKind) {
     let model = lines.model;
     let elapsed = model.now.saturating_sub(run.since);
     let doing = if run.ending { "ending" } else { "running" };
@@ -143,7 +151,12 @@ fn running(lines: &mut Lines<'_>, run: &Run) {
     );
     lines.text(&text, Role::Warn);
     let room = lines.width.saturating_sub(STATE + 2);
-    for line in run.last(OUTPUT) {
+    if kind == StepKind::Probe {
+        let trials = trials::so_far(model, &run.last(usize::MAX), room);
+        lines.lines.extend(trials.into_iter().map(indented));
+    }
+    let output = if kind == StepKind::Probe { OUTPUT / 4 } else { OUTPUT };
+    for line in run.last(output) {
         lines.push(vec![
             Span::raw(" ".repeat(STATE)),
             Span::styled(model.theme.glyphs.continued, model.theme.style(Role::Muted)),
@@ -163,6 +176,7 @@ fn keys(model: &Model, step: &WalkStep) -> Option<String> {
     let key = |action| model.keymap.key(action);
     let act = match (&step.act, step.state) {
         (_, StepState::Running) => return Some(format!("{} ends it", key(Action::EndRun))),
+        (Act::Run(prepared), _) if !prepared.needs.is_empty() => "fills it in",
         (Act::Run(_), _) => "runs it",
         (Act::Ask(_), _) => "answers it",
         (Act::Apply { .. }, _) if step.outcomes.is_empty() => "marks it done",
@@ -220,7 +234,7 @@ impl Lines<'_> {
         if wrapped.len() > BRIEF {
             wrapped.truncate(BRIEF);
             if let Some(last) = wrapped.last_mut() {
-                last.push_str(" …");
+                last.push_str(&format!(" {}", self.model.theme.glyphs.cut));
             }
         }
         for line in wrapped {

@@ -188,12 +188,18 @@ impl Engine {
             Job::Again => self.read_again(open),
             Job::Apply(input) => self.apply(open, *input),
             Job::Feed(step, spec) => {
+                let typed = match &spec {
+                    InputSpec::Path(path) => path.to_string_lossy().into_owned(),
+                    _ => String::new(),
+                };
                 let output = source::load(&[spec], Limits::default());
                 if output.inputs.is_empty() {
                     let why: Vec<String> =
                         output.left_out.iter().map(|left| format!("{} {}", left.path, left.why)).collect();
-                    self.send(Msg::Told(format!("Not read: {}", crate::text::escape(&why.join("; ")))));
-                    return self.show(open);
+                    let why = crate::text::escape(&why.join("; ")).to_string();
+                    self.show(open);
+                    self.send(Msg::NotFed { generation: self.generation, step, typed, why });
+                    return;
                 }
                 self.apply(open, session::Input::Walk(WalkInput::Feed { step, output }));
             }

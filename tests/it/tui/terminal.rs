@@ -41,12 +41,20 @@ impl Tty {
         rows: u16,
         variables: &[(&str, &str)],
     ) -> Self {
-        Self::run_at(Arc::new(tempfile::tempdir().unwrap()), program, arguments, (columns, rows), variables)
+        let home = Arc::new(tempfile::tempdir().unwrap());
+        Self::run_at(home, program, arguments, (columns, rows), variables, None)
     }
 
     /// Opens the UI once more, in the same home.
     pub fn again(&self, arguments: &[&str]) -> Self {
-        Self::run_at(Arc::clone(&self.home), env!("CARGO_BIN_EXE_warpfault"), arguments, (80, 24), &[])
+        Self::run_at(Arc::clone(&self.home), env!("CARGO_BIN_EXE_warpfault"), arguments, (80, 24), &[], None)
+    }
+
+    /// Opens the UI in its home folder; arguments must be whole paths.
+    pub fn open_at_home(arguments: &[&str]) -> Self {
+        let home = Arc::new(tempfile::tempdir().unwrap());
+        let folder = home.path().to_owned();
+        Self::run_at(home, env!("CARGO_BIN_EXE_warpfault"), arguments, (80, 24), &[], Some(&folder))
     }
 
     fn run_at(
@@ -55,6 +63,7 @@ impl Tty {
         arguments: &[&str],
         (columns, rows): (u16, u16),
         variables: &[(&str, &str)],
+        folder: Option<&Path>,
     ) -> Self {
         let (pty, pts) = open().unwrap();
         pty.resize(Size::new(rows, columns)).unwrap();
@@ -68,6 +77,9 @@ impl Tty {
             .env("XDG_STATE_HOME", home.path().join("state"));
         for (name, value) in variables {
             command = command.env(name, value);
+        }
+        if let Some(folder) = folder {
+            command = command.current_dir(folder);
         }
         let local_modes = tcgetattr(&pty).unwrap().local_modes;
         let child = command.spawn(pts).unwrap();
