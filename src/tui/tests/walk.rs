@@ -141,6 +141,25 @@ fn what_a_command_lacks_is_filled_in_and_the_whole_is_shown() {
 }
 
 #[test]
+fn a_form_and_a_run_without_failure_at_three_sizes() {
+    let text = |bytes: &[u8]| vec![InputSpec::Text { name: "log".to_owned(), bytes: bytes.to_vec() }];
+    for (width, height) in [(80, 24), (100, 30), (160, 50)] {
+        let mut ui = Ui::engine(
+            width,
+            height,
+            text(b"RuntimeError: CUDA error: an illegal memory access was encountered\n"),
+        );
+        ui.press("4 r");
+        insta::assert_snapshot!(format!("form-{width}x{height}"), ui.frame());
+        let fits = text(b"rows=232960 cols=9216\nforward max_err 0.0\nPASS\n");
+        insta::assert_snapshot!(
+            format!("no-failure-{width}x{height}"),
+            Ui::engine(width, height, fits).frame()
+        );
+    }
+}
+
+#[test]
 fn a_paste_goes_into_the_field_and_not_into_the_incident() {
     let log = b"RuntimeError: CUDA error: an illegal memory access was encountered\n".to_vec();
     let mut ui = Ui::engine(80, 24, vec![InputSpec::Text { name: "log".to_owned(), bytes: log }]);

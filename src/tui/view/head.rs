@@ -49,10 +49,13 @@ fn what(incident: &Incident) -> String {
         [] => "opening".to_owned(),
         [one] => format!("{}  {}", one.name, units::bytes(total)),
         [first, ..] => {
-            // A folder's first file may be a note; the log is what was meant.
-            let first = incident.sources.iter().find(|one| one.kind == InputKind::Log).unwrap_or(first);
-            let count = incident.sources.len();
-            format!("{} and {} more inputs  {}", first.name, count - 1, units::bytes(total))
+            // A folder's first file may be a note or an old report; the log is what was meant.
+            let sources = || incident.sources.iter();
+            let log = sources().find(|one| one.kind == InputKind::Log);
+            let first = log.or_else(|| sources().find(|one| one.kind != InputKind::Report)).unwrap_or(first);
+            let more = incident.sources.len() - 1;
+            let inputs = if more == 1 { "input" } else { "inputs" };
+            format!("{} and {more} more {inputs}  {}", first.name, units::bytes(total))
         }
     }
 }

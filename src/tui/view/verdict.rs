@@ -70,9 +70,11 @@ pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
 /// What was read, where nothing in it failed, and what would tell more.
 fn nothing_failed(model: &Model, report: &Report, width: usize) -> Vec<Item> {
     let theme = &model.theme;
+    let line = pictures::number_line(model, report, width);
+    let mut lines = if line.is_some() { vec![Line::default()] } else { Vec::new() };
+    // The gap under the sentence is there already.
     let mut items: Vec<Item> =
-        pictures::number_line(model, report, width).map(Item::plain).into_iter().collect();
-    let mut lines = vec![Line::default()];
+        line.map(|lines| Item::plain(lines.into_iter().skip(1).collect())).into_iter().collect();
     for (index, input) in report.inputs.iter().take(INPUTS).enumerate() {
         let label = if index == 0 { "read" } else { "" };
         let size = match input.lines {
