@@ -1,7 +1,8 @@
 //! A minimal repro of the failure: the smallest program that shows it, with what must come out.
 //!
 //! In: the case, the verdict, the inputs, and what the engineer gives besides. Out: a [`Recipe`], and from it files as data
-//! ([`files`]). It writes nothing and runs nothing; of the disk it reads a Triton cache entry alone, through `probe::load`.
+//! ([`files`]). It writes nothing and runs nothing; of the disk it reads a Triton cache entry alone, through
+//! `probe::load`; a trace's texts stand in a temporary folder while the plan is made.
 //! Values from logs enter the files as data: in `case.json`, or as literals through the typed escapes of [`literal`].
 
 mod choose;

@@ -116,7 +116,11 @@ fn page(args: &ReproArgs, plan: &Plan) -> String {
     let recipe = &plan.recipe;
     let mut page = format!("{}\n\n", escape(&recipe.shows));
     for row in &recipe.rows {
-        page.push_str(&format!("  must {:4}  {}\n", row.expect.name(), escape(&row.label)));
+        let must = row.expect.map_or("open".to_owned(), |side| format!("must {}", side.name()));
+        page.push_str(&format!("  {must:9}  {}\n", escape(&row.label)));
+    }
+    if let Some(numbers) = &recipe.numbers {
+        page.push_str(&format!("\n{}\n", escape(numbers)));
     }
     let assumed: Vec<_> = recipe.values.iter().filter(|value| value.origin == Origin::Assumed).collect();
     if !assumed.is_empty() {

@@ -45,7 +45,11 @@ fn choose(facts: &Facts<'_>) -> Result<Kind> {
         FailureClass::DeviceAssert => Kind::Operator,
         FailureClass::Nccl => Kind::Collective,
         FailureClass::IllegalAddress if cause == Some(CauseKind::GraphReplay) => Kind::Graph,
-        FailureClass::IllegalAddress if facts.cache().is_some() || facts.source.is_some() => Kind::Triton,
+        FailureClass::IllegalAddress
+            if facts.cache().is_some() || facts.source.is_some() || triton::is_traced(facts) =>
+        {
+            Kind::Triton
+        }
         FailureClass::IllegalAddress if cuda::is_known(facts) => Kind::Cuda,
         FailureClass::IllegalAddress => {
             return Err(missing(

@@ -82,6 +82,9 @@ pub struct Recipe {
     pub expect: Expect,
     /// The rows of the table that `run.sh` prints, by rising size.
     pub rows: Vec<Row>,
+    /// Why more than one size is called safe, where more than one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<String>,
     /// Which row is run by `run.sh pass` and which by `run.sh fail`.
     pub sides: Sides,
     /// Rows nearer to the boundary that `--verify` tries in their place.
@@ -126,8 +129,8 @@ pub struct Row {
     pub key: String,
     /// For people.
     pub label: String,
-    /// What must happen.
-    pub expect: Side,
+    /// What must happen; none where nothing tells: the row is shown and not judged.
+    pub expect: Option<Side>,
 }
 
 /// One row of either side, by key.
@@ -257,6 +260,20 @@ pub struct TritonReplay {
     pub images: Vec<String>,
     /// Launches by key.
     pub launches: BTreeMap<String, Launch>,
+    /// Backward kernels that run at the same sizes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backward: Vec<Replayed>,
+}
+
+/// A further compiled kernel, under keys of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replayed {
+    /// The kernel's symbol.
+    pub entry: String,
+    /// Files with its code, the best first.
+    pub images: Vec<String>,
+    /// Launches by key.
+    pub launches: BTreeMap<String, Launch>,
 }
 
 /// The user's Triton kernel.
@@ -268,6 +285,22 @@ pub struct TritonSource {
     pub sweep: String,
     /// The user's file in the folder.
     pub source: String,
+    /// Values of compile-time parameters.
+    pub constants: BTreeMap<String, i64>,
+    /// Warps of a block.
+    pub warps: u32,
+    /// Launches by key.
+    pub launches: BTreeMap<String, Launch>,
+    /// Backward kernels of the same file that run at the same sizes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backward: Vec<Compiled>,
+}
+
+/// A further kernel of the user's file, under keys of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compiled {
+    /// The kernel's name.
+    pub entry: String,
     /// Values of compile-time parameters.
     pub constants: BTreeMap<String, i64>,
     /// Warps of a block.
@@ -384,12 +417,13 @@ impl Recipe {
     /// A recipe with two rows, `pass` and `fail`, under these labels, and nothing else filled in.
     #[must_use]
     pub fn two_sided(shows: String, expect: Expect, program: Program, [pass, fail]: [String; 2]) -> Self {
-        let row = |side: Side, label| Row { key: side.name().to_owned(), label, expect: side };
+        let row = |side: Side, label| Row { key: side.name().to_owned(), label, expect: Some(side) };
         Self {
             schema: SCHEMA.to_owned(),
             shows,
             expect,
             rows: vec![row(Side::Pass, pass), row(Side::Fail, fail)],
+            numbers: None,
             sides: Sides { pass: "pass".to_owned(), fail: "fail".to_owned() },
             closer: None,
             sizes: BTreeMap::new(),

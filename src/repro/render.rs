@@ -109,6 +109,8 @@ fn values(recipe: &Recipe, assets: &[Asset]) -> Result<Json> {
             json!(recipe.values.iter().map(|value| origin(value.origin)).collect::<Vec<_>>()),
         );
         map.insert("has_probe".to_owned(), json!(assets.iter().any(|asset| asset.path == "probe.toml")));
+        map.insert("has_open".to_owned(), json!(recipe.rows.iter().any(|row| row.expect.is_none())));
+        map.entry("numbers").or_insert(Json::Null);
         map.insert("is_cuda".to_owned(), json!(program(recipe).0.ends_with(".cu")));
         map.insert("ranks".to_owned(), json!(recipe.size("ranks").unwrap_or(0)));
         map.insert("tool".to_owned(), json!(env!("CARGO_PKG_VERSION")));

@@ -1,24 +1,32 @@
 //! A Triton kernel at sizes around its boundary.
 //!
-//! In: the cache entry, the numbers of the log, what the engineer gives; the user's own file, where it was given. Out: a
-//! plan: the compiled kernel launched through the driver, or the user's kernel compiled anew, with every launch worked out
+//! In: the traced launch or the cache entry, the numbers of the log, what the engineer gives; the user's own file, where it
+//! was given. Out: a plan: the compiled kernel launched through the driver, or the user's kernel compiled anew, with every launch worked out
 //! by the probe's own binding. The static check says on which side each size lies.
 
 mod arguments;
+mod backward;
 mod bind;
+mod numbers;
 mod source;
+mod trace;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::facts::{Facts, missing};
-use super::recipe::{Asset, Launch, Origin, Plan, Program, Recipe, Row, Side, Sides, TritonReplay, Value};
+use super::recipe::{
+    ArgumentValue, Asset, Launch, Origin, Plan, Program, Recipe, Replayed, Row, Side, Sides, TritonReplay,
+    Value,
+};
 use crate::arith::boundary::Role as ShapeRole;
 use crate::error::Result;
 use crate::probe::plan::{Predicted, Role, Step};
 use crate::probe::protocol::{ImageKind, Placement, Request};
 use crate::probe::run::Job;
 use crate::text::number::grouped_signed;
+use crate::verdict::cause::traced::culprit;
+use backward::Forward;
 use bind::Prepared;
 
 /// Folder of the cache entry's files in the repro.
@@ -27,15 +35,14 @@ const FOLDER: &str = "kernel";
 /// Files of an entry that are worth carrying.
 const ENDINGS: [&str; 4] = ["json", "cubin", "ptx", "ttir"];
 
+/// Whether a trace among the inputs tells the launch.
+pub(super) fn is_traced(facts: &Facts<'_>) -> bool {
+    facts.verdict.view(facts.case).is_some_and(|view| culprit(&view).is_some())
+}
+
 /// Plans it.
 pub(super) fn plan(facts: &Facts<'_>) -> Result<Plan> {
-    let cache = facts.cache().and_then(|input| input.file.as_deref()).ok_or_else(|| {
-        missing(
-            "no Triton cache is among the inputs: it tells the kernel's arguments, sizes and code",
-            "add its folder: $TRITON_CACHE_DIR, else ~/.triton/cache",
-        )
-    })?;
-    let prepared = bind::prepare(facts, cache)?;
+    let prepared = bind::prepare(facts)?;
     let job = &prepared.job;
     let boundary = boundary(job).ok_or_else(|| {
         missing(
@@ -44,10 +51,10 @@ pub(super) fn plan(facts: &Facts<'_>) -> Result<Plan> {
         )
     })?;
     let sizes = table(facts, &prepared, boundary)?;
-    let mut assets = entry_files(job)?;
+    let mut assets = entry_files(job, FOLDER)?;
     let mut launches = BTreeMap::new();
     for &size in sizes.iter().chain([&boundary.last_pass, &boundary.first_fail]) {
-        launches.insert(size.to_string(), launch(job, size)?);
+        launches.insert(size.to_string(), launch(&prepared, size)?);
     }
     let shows = format!(
         "{} forms a row's offset in 32 bits: past {} = {} it wraps and the kernel leaves its buffer",
@@ -55,16 +62,35 @@ pub(super) fn plan(facts: &Facts<'_>) -> Result<Plan> {
         prepared.sweep,
         grouped_signed(i128::from(boundary.last_pass))
     );
-    let program = match facts.source {
+    let forward = Forward { prepared: &prepared, launches: &launches, sizes: &sizes };
+    let mut backward = backward::find(facts, &forward);
+    let (rows, values) = backward.shown();
+    let mut notes = notes(&prepared);
+    notes.extend(match backward.notes.is_empty() {
+        true => vec![
+            "Only the launch that the inputs name is here: the forward pass. No backward kernel is known."
+                .to_owned(),
+        ],
+        false => std::mem::take(&mut backward.notes),
+    });
+    let (program, of_program) = match facts.source {
         Some(user) => {
-            let (program, values, file) = source::program(facts, user, &prepared, launches)?;
+            let (program, values, file) =
+                source::program(facts, user, &prepared, launches, backward.compiled())?;
             assets.push(file);
             (program, values)
         }
-        None => (replay(&prepared, launches, &assets), Vec::new()),
+        None => {
+            let (backward, files) = backward.replayed();
+            let program = replay(&prepared, launches, images(FOLDER, &assets), backward);
+            assets.extend(files);
+            (program, Vec::new())
+        }
     };
-    let mut recipe = recipe(facts, &prepared, boundary, &sizes, shows, program.0);
-    recipe.values.extend(program.1);
+    let mut recipe = recipe(facts, &prepared, boundary, &sizes, shows, program);
+    recipe.values.extend(of_program.into_iter().chain(values));
+    recipe.rows.extend(rows);
+    recipe.notes = notes;
     assets.push(probe_file(job, &sizes)?);
     Ok(Plan { recipe, assets })
 }
@@ -87,11 +113,11 @@ fn recipe(
             grouped_signed(i128::from(*size)),
             if *size <= boundary.last_pass { "within int32" } else { "past int32" }
         ),
-        expect: if *size <= boundary.last_pass { Side::Pass } else { Side::Fail },
+        expect: Some(if *size <= boundary.last_pass { Side::Pass } else { Side::Fail }),
     };
     recipe.rows = sizes.iter().map(row).collect();
     let rows = &recipe.rows;
-    let of = |side: Side| rows.iter().filter(move |row| row.expect == side).map(|row| row.key.clone());
+    let of = |side: Side| rows.iter().filter(move |row| row.expect == Some(side)).map(|row| row.key.clone());
     let sides = Sides {
         pass: of(Side::Pass).next_back().unwrap_or_else(|| boundary.last_pass.to_string()),
         fail: of(Side::Fail).next().unwrap_or_else(|| boundary.first_fail.to_string()),
@@ -118,7 +144,7 @@ fn recipe(
     if let Some(architecture) = prepared.job.target.architecture {
         recipe.versions.insert("compiled for".to_owned(), format!("sm_{architecture}"));
     }
-    recipe.notes.extend(notes(prepared));
+    recipe.numbers = numbers::sentence(facts, prepared, boundary, sizes);
     recipe
 }
 
@@ -127,7 +153,6 @@ fn notes(prepared: &Prepared) -> Vec<String> {
         "Buffers hold zeros and are ordinary allocations: a wrapped index is seen because it leaves every allocation of this \
          small program. warpfault probe probe.toml guards both ends of each buffer instead, and needs 2 MiB."
             .to_owned(),
-        "Only the launch that the log and the cache name is here: the forward pass. No backward kernel is known.".to_owned(),
     ];
     if prepared.lattice > 1 {
         notes.push(format!(
@@ -139,14 +164,25 @@ fn notes(prepared: &Prepared) -> Vec<String> {
     notes
 }
 
-fn replay(prepared: &Prepared, launches: BTreeMap<String, Launch>, assets: &[Asset]) -> Program {
-    let images = ["cubin", "ptx"].iter().map(|ending| format!("{FOLDER}/kernel.{ending}"));
+fn replay(
+    prepared: &Prepared,
+    launches: BTreeMap<String, Launch>,
+    images: Vec<String>,
+    backward: Vec<Replayed>,
+) -> Program {
     Program::TritonReplay(TritonReplay {
         entry: prepared.job.target.entry.clone(),
         sweep: prepared.sweep.clone(),
-        images: images.filter(|image| assets.iter().any(|asset| asset.path == *image)).collect(),
+        images,
         launches,
+        backward,
     })
+}
+
+/// The files with code among those of a folder, the best first.
+fn images(folder: &str, assets: &[Asset]) -> Vec<String> {
+    let images = ["cubin", "ptx"].iter().map(|ending| format!("{folder}/kernel.{ending}"));
+    images.filter(|image| assets.iter().any(|asset| asset.path == *image)).collect()
 }
 
 /// The boundary that the plan of the probe starts from.
@@ -192,22 +228,42 @@ fn table(facts: &Facts<'_>, prepared: &Prepared, boundary: Predicted) -> Result<
     Ok(sizes)
 }
 
-fn launch(job: &Job, size: i64) -> Result<Launch> {
+/// The launch at a size; the tensors of a traced launch as they were, those that have the swept size grow and shrink.
+fn launch(prepared: &Prepared, size: i64) -> Result<Launch> {
+    let mut launch = launch_of(&prepared.job, size)?;
+    let Some(traced) = prepared.traced.as_ref().filter(|_| prepared.is_exact) else { return Ok(launch) };
+    let from = bind::traced_size(traced, &prepared.job).and_then(|from| u64::try_from(from).ok());
+    let (Some(from), Ok(to)) = (from, u64::try_from(size)) else { return Ok(launch) };
+    for argument in &mut launch.arguments {
+        // What a buffer holds, and how large it then is, was given.
+        let is_given = prepared.job.spec.set.contains_key(&argument.name);
+        if let (ArgumentValue::Buffer { bytes, dtype, .. }, Some(tensor), false) =
+            (&mut argument.value, traced.tensor(&argument.name), is_given)
+        {
+            *bytes = trace::bytes(tensor, from, to).unwrap_or(*bytes);
+            *dtype = tensor.dtype.clone().or(dtype.take());
+        }
+    }
+    Ok(launch)
+}
+
+fn launch_of(job: &Job, size: i64) -> Result<Launch> {
     let step = Step { value: size, role: Role::Asked, placement: Placement::End };
     let Request::Trial(trial) = job.request(step, false)? else {
         return Err(missing("the probe plans no launch", "use warpfault probe"));
     };
+    let types = source::pointer_types(&job.target);
     let arguments = trial
         .arguments
         .iter()
         .zip(&job.target.parameters)
-        .map(|(argument, parameter)| arguments::of(argument, parameter))
+        .map(|(argument, parameter)| arguments::of(argument, parameter, types.get(&parameter.name)))
         .collect::<Result<_>>()?;
     Ok(Launch { grid: trial.grid, block: trial.block, shared_bytes: trial.shared_bytes, arguments })
 }
 
 /// The cache entry's files under names of ours.
-fn entry_files(job: &Job) -> Result<Vec<Asset>> {
+fn entry_files(job: &Job, folder: &str) -> Result<Vec<Asset>> {
     let mut found = Vec::new();
     for image in &job.target.images {
         let image_path = Path::new(&image.path);
@@ -215,7 +271,7 @@ fn entry_files(job: &Job) -> Result<Vec<Asset>> {
             for ending in ENDINGS {
                 let path = image_path.with_extension(ending);
                 if let Ok(bytes) = std::fs::read(&path) {
-                    found.push(Asset { path: format!("{FOLDER}/kernel.{ending}"), bytes });
+                    found.push(Asset { path: format!("{folder}/kernel.{ending}"), bytes });
                 }
             }
         }
@@ -223,7 +279,7 @@ fn entry_files(job: &Job) -> Result<Vec<Asset>> {
     let code = |kind| if kind == ImageKind::Cubin { "cubin" } else { "ptx" };
     let whole =
         job.target.images.iter().any(|image| {
-            found.iter().any(|asset| asset.path == format!("{FOLDER}/kernel.{}", code(image.kind)))
+            found.iter().any(|asset| asset.path == format!("{folder}/kernel.{}", code(image.kind)))
         });
     if whole {
         Ok(found)

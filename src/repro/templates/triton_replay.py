@@ -49,31 +49,38 @@ def buffer(argument):
     return torch.full((count,), fill["value"], dtype=dtype, device="cuda")
 
 
-def load(driver, program):
+def load(driver, kernel):
     """The kernel's handle, from the first image that has code for this GPU."""
-    for image in program["images"]:
+    for image in kernel["images"]:
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         code = (HERE / image).read_bytes() + b"\0"
         status = driver.cuModuleLoadData(ctypes.byref(module), code)
         if status == NO_BINARY_FOR_GPU:
             continue
         check(driver, "cuModuleLoadData", status)
-        name = program["entry"].encode()
+        name = kernel["entry"].encode()
         check(driver, "cuModuleGetFunction", driver.cuModuleGetFunction(ctypes.byref(function), module, name))
         return function
     cannot_run("the compiled kernel has no code for this GPU")
 
 
+def chosen(program, key):
+    """The kernel whose launches hold the key: the forward one, or a backward one."""
+    for kernel in (program, *program.get("backward", ())):
+        if key in kernel["launches"]:
+            return kernel
+    cannot_run(f"case.json has no launch for {key}")
+
+
 def main():
     program = json.loads((HERE / "case.json").read_text())["program"]
-    launch = program["launches"].get(sys.argv[1])
-    if launch is None:
-        cannot_run(f"case.json has no launch for {sys.argv[1]}")
+    kernel = chosen(program, sys.argv[1])
+    launch = kernel["launches"][sys.argv[1]]
     if not torch.cuda.is_available():
         cannot_run("PyTorch sees no GPU")
     torch.zeros(1, device="cuda")  # makes the context that the driver's calls use
     driver = ctypes.CDLL("libcuda.so.1")
-    function = load(driver, program)
+    function = load(driver, kernel)
     shared = ctypes.c_int(launch["shared_bytes"])
     if shared.value > 48 << 10:
         status = driver.cuFuncSetAttribute(function, MAX_DYNAMIC_SHARED_SIZE_BYTES, shared)
@@ -98,7 +105,7 @@ def main():
     status = driver.cuLaunchKernel(function, *launch["grid"], *launch["block"], shared, None, pointers, None)
     check(driver, "cuLaunchKernel", status)
     torch.cuda.synchronize()  # an illegal access is reported here
-    print(program["sweep"], "=", sys.argv[1], "passed")
+    print(kernel["entry"], sys.argv[1], "passed")
 
 
 if __name__ == "__main__":

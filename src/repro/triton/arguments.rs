@@ -8,8 +8,12 @@ use crate::error::Result;
 use crate::probe::protocol::{self, Fill};
 use crate::probe::target::{Parameter, ParameterKind};
 
-/// One argument.
-pub(super) fn of(argument: &protocol::Argument, parameter: &Parameter) -> Result<Argument> {
+/// One argument; `dtype` is PyTorch's name of a buffer's elements.
+pub(super) fn of(
+    argument: &protocol::Argument,
+    parameter: &Parameter,
+    dtype: Option<&String>,
+) -> Result<Argument> {
     let value = match argument {
         protocol::Argument::Scalar { bytes } => ArgumentValue::Number {
             hex: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -20,7 +24,7 @@ pub(super) fn of(argument: &protocol::Argument, parameter: &Parameter) -> Result
                 let why = format!("{}: a buffer out of a file is for the probe alone", parameter.name);
                 return Err(missing(why, "use warpfault probe, or let the buffer hold zeros"));
             }
-            ArgumentValue::Buffer { bytes: buffer.bytes, dtype: None, fill: buffer.fill.clone() }
+            ArgumentValue::Buffer { bytes: buffer.bytes, dtype: dtype.cloned(), fill: buffer.fill.clone() }
         }
         protocol::Argument::Address { address: 0 } => ArgumentValue::Null,
         _ => {

@@ -1,7 +1,7 @@
 //! A value for each of the kernel's arguments, each with where it came from.
 //!
-//! In: the cache, the log's numbers, what was given. Out: [`Prepared`]: a probe's job whose every launch is known. In this
-//! order: what was given; numbers that the log prints under an argument's own name; the log's other numbers in the order of
+//! In: the trace or the cache, the log's numbers, what was given. Out: [`Prepared`]: a probe's job whose every launch is
+//! known. In this order: what was given; the traced launch; what a tool read off the GPU; numbers that the log prints under an argument's own name; the log's other numbers in the order of
 //! the arguments, said to be assumed; what the probe derives (strides, grid, buffers).
 
 use std::collections::btree_map::Entry;
@@ -9,6 +9,8 @@ use std::path::Path;
 
 use super::super::facts::{Facts, missing};
 use super::super::recipe::{Origin, Value};
+use super::backward::is_backward_of;
+use super::trace::{self, Traced};
 use crate::error::Result;
 use crate::kernel::Number;
 use crate::probe::load;
@@ -16,6 +18,7 @@ use crate::probe::plan::Role;
 use crate::probe::run::{self, Job};
 use crate::probe::spec::Spec;
 use crate::probe::target::{ParameterKind, Target};
+use crate::read::event::Data;
 use crate::text::number::grouped_signed;
 use crate::verdict::cause::compiled;
 use crate::verdict::shapes::Likelihood;
@@ -40,6 +43,10 @@ pub(super) struct Prepared {
     pub values: Vec<Value>,
     /// The release that compiled the kernel.
     pub triton: Option<String>,
+    /// The traced launch, where it is one; it also keeps the folder with its code.
+    pub traced: Option<Traced>,
+    /// Whether the integers are those of the traced launch, but for the swept one.
+    pub is_exact: bool,
 }
 
 impl Prepared {
@@ -70,11 +77,84 @@ impl Prepared {
     }
 }
 
-/// Finds kernel and values.
-pub(super) fn prepare(facts: &Facts<'_>, cache: &Path) -> Result<Prepared> {
+/// Finds kernel and values: by a traced launch where one leads here, else by the cache.
+pub(super) fn prepare(facts: &Facts<'_>) -> Result<Prepared> {
+    if let Some(traced) = trace::find(facts)? {
+        return by_trace(facts, traced);
+    }
+    let cache = facts.cache().and_then(|input| input.file.as_deref()).ok_or_else(|| {
+        missing(
+            "neither a Triton cache nor a traced launch that wraps is among the inputs: they tell the kernel's arguments, sizes \
+             and code",
+            "add the cache folder: $TRITON_CACHE_DIR, else ~/.triton/cache; or a tritonparse trace with its launches",
+        )
+    })?;
+    by_cache(facts, cache)
+}
+
+/// The launch as it was traced; `--set` wins.
+fn by_trace(facts: &Facts<'_>, traced: Traced) -> Result<Prepared> {
+    let path = traced.folder().to_string_lossy().into_owned();
+    let target = load::load(traced.folder(), None)?;
+    let mut spec = Spec { path, entry: Some(target.name.clone()), ..Spec::default() };
+    let mut values = given(facts, &target, &mut spec)?;
+    let is_own = |name: &str, kind| {
+        let found = target.parameters.iter().find(|parameter| parameter.name == name);
+        found.is_some_and(|parameter| parameter.kind == kind && !parameter.hidden)
+    };
+    let integers = traced.launch.integers().filter(|(name, _)| is_own(name, ParameterKind::Integer));
+    for (name, value) in integers {
+        if let Entry::Vacant(slot) = spec.set.entry(name.to_owned()) {
+            values.push(Value::new(
+                name,
+                value,
+                Origin::Read,
+                format!("{}, the traced launch", traced.place),
+            ));
+            slot.insert(value.to_string());
+        }
+    }
+    let floats = target.parameters.iter().filter(|parameter| parameter.kind == ParameterKind::Float);
+    for name in floats.map(|parameter| &parameter.name) {
+        if let (Some(text), false) = (traced.other(name), spec.set.contains_key(name)) {
+            values.push(Value::new(name, text, Origin::Read, format!("{}, the traced launch", traced.place)));
+            spec.set.insert(name.clone(), text.to_owned());
+        }
+    }
+    let mut job = run::prepare(&spec, None, facts.program);
+    let sweep = job.as_ref().ok().and_then(|job| job.sweep.clone()).or_else(|| spec.sweep.clone());
+    let is_exact = traced.launch.integers().all(|(name, value)| {
+        sweep.as_deref() == Some(name) || spec.set.get(name).is_none_or(|text| *text == value.to_string())
+    });
+    // Masks give a grid that grows with the size; where they give another one than the trace's, the trace's stays.
+    if let (Some(grid), None, true) = (traced.grid(), &spec.grid, is_exact) {
+        let agrees = job.as_ref().is_ok_and(|job| grid_at(job, traced_size(&traced, job)) == Some(grid));
+        if !agrees {
+            spec.grid = Some(grid.map(|size| size.to_string()).join(","));
+            job = run::prepare(&spec, None, facts.program);
+        }
+    }
+    let mut prepared = prepared(job?, values)?;
+    prepared.is_exact = is_exact;
+    prepared.traced = Some(traced);
+    Ok(prepared)
+}
+
+/// The swept argument's value in the traced launch.
+pub(super) fn traced_size(traced: &Traced, job: &Job) -> Option<i64> {
+    let sweep = job.sweep.as_deref()?;
+    traced.launch.integers().find(|(name, _)| *name == sweep).map(|(_, value)| value)
+}
+
+fn grid_at(job: &Job, size: Option<i64>) -> Option<[u32; 3]> {
+    super::launch_of(job, size?).ok().map(|launch| launch.grid)
+}
+
+fn by_cache(facts: &Facts<'_>, cache: &Path) -> Result<Prepared> {
     let view = facts.verdict.view(facts.case);
     let suspects = view.as_ref().map(compiled::suspects).unwrap_or_default();
-    let suspect = suspects.first().map(|suspect| suspect.kernel.model.entry.clone());
+    let names: Vec<&str> = suspects.iter().map(|suspect| suspect.kernel.model.entry.as_str()).collect();
+    let suspect = first_to_run(facts, &names).map(str::to_owned);
     let named = facts.verdict.places.fault.as_ref().and_then(|fault| fault.kernel.clone());
     let entry = facts.entry.map(str::to_owned).or(suspect).or(named);
     let target = load::load(cache, entry.as_deref())?;
@@ -109,17 +189,46 @@ pub(super) fn prepare(facts: &Facts<'_>, cache: &Path) -> Result<Prepared> {
     }
     let (job, assumed) = complete(facts, &target, &spec, &left)?;
     values.extend(assumed);
+    prepared(job, values)
+}
+
+fn prepared(job: Job, values: Vec<Value>) -> Result<Prepared> {
     let sweep = job.sweep.clone().ok_or_else(|| {
         let set: Vec<String> = job.spec.set.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         missing(
-            format!("no 32-bit index of {} wraps with {}", target.name, set.join(", ")),
+            format!("no 32-bit index of {} wraps with {}", job.target.name, set.join(", ")),
             "give the size that failed: --set M=234624; or name another kernel with --entry",
         )
     })?;
     let reported = job.spec.set.get(&sweep).and_then(|text| text.parse().ok());
-    let parameter = target.parameters.iter().find(|parameter| parameter.name == sweep);
+    let parameter = job.target.parameters.iter().find(|parameter| parameter.name == sweep);
     let lattice = parameter.and_then(|p| i64::try_from(p.divisibility).ok()).unwrap_or(1).max(1);
-    Ok(Prepared { sweep, reported, lattice, values, triton: triton_version(&job), job })
+    Ok(Prepared {
+        sweep,
+        reported,
+        lattice,
+        values,
+        triton: triton_version(&job),
+        job,
+        traced: None,
+        is_exact: false,
+    })
+}
+
+/// The likeliest of the suspects; a forward kernel before its own backward one, which runs later, unless the stack is in a
+/// backward pass.
+fn first_to_run<'a>(facts: &Facts<'_>, suspects: &[&'a str]) -> Option<&'a str> {
+    let first = *suspects.first()?;
+    let in_backward = facts
+        .case
+        .pick(|data| match data {
+            Data::Traceback(traceback) => Some(traceback),
+            _ => None,
+        })
+        .flat_map(|(_, _, traceback)| &traceback.frames)
+        .any(|frame| frame.function.as_deref() == Some("backward"));
+    let forward = suspects.iter().find(|name| is_backward_of(name, first)).filter(|_| !in_backward);
+    Some(forward.copied().unwrap_or(first))
 }
 
 /// What the engineer gave and the kernel has: arguments, grid, the swept one.

@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::facts::{Facts, UserFile, missing};
-use super::super::recipe::{ArgumentValue, Asset, Launch, Origin, Program, TritonSource, Value};
+use super::super::recipe::{Asset, Compiled, Launch, Origin, Program, TritonSource, Value};
 use super::bind::Prepared;
 use crate::error::Result;
+use crate::probe::target::Target;
 
 /// The user's file in the folder.
 const FILE: &str = "user_kernels.py";
@@ -19,48 +20,19 @@ pub(super) fn program(
     user: &UserFile,
     prepared: &Prepared,
     mut launches: BTreeMap<String, Launch>,
+    backward: Vec<Compiled>,
 ) -> Result<(Program, Vec<Value>, Asset)> {
     let target = &prepared.job.target;
-    let parameters = parameters(&user.text, &target.name).ok_or_else(|| {
-        missing(
+    if parameters(&user.text, &target.name).is_none() {
+        return Err(missing(
             format!("{} defines no kernel {}", user.name, target.name),
             "give the file that does, or name the kernel with --entry",
-        )
-    })?;
-    let known: BTreeSet<&str> = target.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-    let mut constants = BTreeMap::new();
+        ));
+    }
+    let known: Vec<String> = target.parameters.iter().map(|parameter| parameter.name.clone()).collect();
     let mut values = vec![Value::new("source", &user.name, Origin::Given, "an input")];
-    for name in parameters.iter().filter(|name| !known.contains(name.as_str())) {
-        if let Some(size) = facts.given_size(name)? {
-            constants.insert(name.clone(), i64::try_from(size).unwrap_or(i64::MAX));
-            values.push(Value::new(name, size, Origin::Given, format!("--set {name}={size}")));
-            continue;
-        }
-        let found: BTreeSet<i64> = settings(&user.text, name).collect();
-        match found.iter().copied().collect::<Vec<_>>().as_slice() {
-            [only] => {
-                constants.insert(name.clone(), *only);
-                values.push(Value::new(
-                    name,
-                    only,
-                    Origin::Assumed,
-                    format!("the only {name}= in {}", user.name),
-                ));
-            }
-            several => {
-                let listed: Vec<String> = several.iter().map(i64::to_string).collect();
-                let said = if listed.is_empty() { "no number".to_owned() } else { listed.join(", ") };
-                let what = format!("{name} of {} is compiled in; {} sets {said}", target.name, user.name);
-                return Err(missing(what, format!("say which: --set {name}=128")));
-            }
-        }
-    }
-    let types = pointer_types(prepared);
-    for argument in launches.values_mut().flat_map(|launch| &mut launch.arguments) {
-        if let ArgumentValue::Buffer { dtype, .. } = &mut argument.value {
-            *dtype = types.get(&argument.name).cloned();
-        }
-    }
+    let (constants, found) = constants(facts, user, &target.name, &known)?;
+    values.extend(found);
     // The compiler adds scratch pointers at the end; a launch through Triton doesn't name them.
     let shown = target.parameters.iter().filter(|parameter| !parameter.hidden).count();
     for launch in launches.values_mut() {
@@ -73,8 +45,64 @@ pub(super) fn program(
         constants,
         warps: target.block.map_or(4, |block| (block[0] / 32).max(1)),
         launches,
+        backward,
     });
     Ok((program, values, Asset { path: FILE.to_owned(), bytes: user.text.clone().into_bytes() }))
+}
+
+/// Values of the compile-time parameters of a kernel, those that are not `known`: given, or read off the file where every
+/// place in it agrees.
+pub(super) fn constants(
+    facts: &Facts<'_>,
+    user: &UserFile,
+    kernel: &str,
+    known: &[String],
+) -> Result<(BTreeMap<String, i64>, Vec<Value>)> {
+    let mut constants = BTreeMap::new();
+    let mut values = Vec::new();
+    for name in parameters(&user.text, kernel).unwrap_or_default() {
+        if known.contains(&name) {
+            continue;
+        }
+        if let Some(size) = facts.given_size(&name)? {
+            values.push(Value::new(&name, size, Origin::Given, format!("--set {name}={size}")));
+            constants.insert(name, i64::try_from(size).unwrap_or(i64::MAX));
+            continue;
+        }
+        let found: BTreeSet<i64> = settings(&user.text, &name).collect();
+        match found.iter().copied().collect::<Vec<_>>().as_slice() {
+            [only] => {
+                let why = format!("the only {name}= in {}", user.name);
+                values.push(Value::new(&name, only, Origin::Assumed, why));
+                constants.insert(name, *only);
+            }
+            several => {
+                let listed: Vec<String> = several.iter().map(i64::to_string).collect();
+                let said = if listed.is_empty() { "no number".to_owned() } else { listed.join(", ") };
+                let what = format!("{name} of {kernel} is compiled in; {} sets {said}", user.name);
+                return Err(missing(what, format!("say which: --set {name}=128")));
+            }
+        }
+    }
+    Ok((constants, values))
+}
+
+/// Names of the functions that a file marks with `jit`.
+pub(super) fn kernels(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut is_marked = false;
+    for line in text.lines().map(str::trim_start) {
+        if let Some(rest) = line.strip_prefix("def ") {
+            let name = rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or("");
+            if is_marked && !name.is_empty() {
+                found.push(name.to_owned());
+            }
+            is_marked = false;
+        } else if line.starts_with('@') {
+            is_marked |= line.contains("jit");
+        }
+    }
+    found
 }
 
 /// Every parameter of `def name(…)`, compile-time ones included.
@@ -105,8 +133,8 @@ fn settings<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = i64> + 'a 
 }
 
 /// PyTorch's names of the pointers' element types, read off the entry's TTIR (`%x_ptr: !tt.ptr<bf16>`).
-fn pointer_types(prepared: &Prepared) -> BTreeMap<String, String> {
-    let Some(image) = prepared.job.target.images.first() else { return BTreeMap::new() };
+pub(super) fn pointer_types(target: &Target) -> BTreeMap<String, String> {
+    let Some(image) = target.images.first() else { return BTreeMap::new() };
     let path = std::path::Path::new(&image.path).with_extension("ttir");
     let text =
         std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
@@ -148,6 +176,12 @@ mod tests {
     fn a_setting_is_found_in_each_of_its_forms() {
         let text = "k[g](x, BLOCK=128)\nconfig = {\"BLOCK\": 64}\ndef k(x, BLOCK: tl.constexpr = 32, MY_BLOCK=5, BLOCK_M=7):\n";
         assert_eq!(settings(text, "BLOCK").collect::<Vec<_>>(), [128, 64, 32]);
+    }
+
+    #[test]
+    fn only_marked_functions_are_kernels() {
+        let text = "@triton.jit\ndef a(x):\n  pass\ndef b(x): pass\n@triton.autotune(configs=[],\n  key=[])\n@triton.jit(debug=True)\ndef c_bwd(\n x): pass\n@wraps\ndef d(): pass\n";
+        assert_eq!(kernels(text), ["a", "c_bwd"]);
     }
 
     #[test]

@@ -16,23 +16,31 @@ use super::{Hypothesis, View};
 
 /// The rule.
 pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
+    let found = culprit(view).and_then(|(traced, suspect)| explain(view, &traced, suspect));
+    found.into_iter().collect()
+}
+
+/// The traced launch whose index wraps for certain and that the evidence leads to; and whether it leads there by a name or
+/// a file (`true`), or by the trace's end alone.
+#[must_use]
+pub fn culprit<'a>(view: &View<'a>) -> Option<(Traced<'a>, bool)> {
     if view.root.class != FailureClass::IllegalAddress || replays_a_graph(view) {
-        return Vec::new();
+        return None;
     }
     let known_kernel = view.places.fault.as_ref().is_some_and(|fault| fault.kernel.is_some());
     traced(view.case, view.root)
-        .iter()
+        .into_iter()
         // A debug build checks its own arithmetic: it fails in another way.
         .filter(|traced| {
             traced.wraps() && entry_of(view, traced.kernel_evidence).is_some_and(|entry| !entry.debug)
         })
-        .map(|traced| (traced, leads_to(view, traced.kernel)))
+        .map(|traced| {
+            let suspect = leads_to(view, traced.kernel);
+            (traced, suspect)
+        })
         // Where the fault's own kernel is known, another one's launch explains nothing.
         .filter(|(traced, suspect)| *suspect || (!known_kernel && traced.launch.last_of_trace))
         .max_by_key(|(traced, suspect)| (*suspect, traced.launch.last_of_trace))
-        .and_then(|(traced, suspect)| explain(view, traced, suspect))
-        .into_iter()
-        .collect()
 }
 
 fn explain(view: &View<'_>, traced: &Traced<'_>, suspect: bool) -> Option<Hypothesis> {
