@@ -15,6 +15,7 @@ mod operator;
 pub mod recipe;
 mod render;
 mod segfault;
+mod symmetric;
 mod template;
 mod triton;
 pub mod verify;

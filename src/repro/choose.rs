@@ -4,7 +4,7 @@
 
 use super::facts::{Facts, missing};
 use super::recipe::{Kind, Origin, Plan, Value};
-use super::{collective, cuda, graph, operator, segfault, triton};
+use super::{collective, cuda, graph, operator, segfault, symmetric, triton};
 use crate::error::Result;
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
@@ -24,6 +24,7 @@ pub fn plan(facts: &Facts<'_>, kind: Option<Kind>) -> Result<Plan> {
         Kind::Operator => operator::plan(facts),
         Kind::Cuda => cuda::plan(facts),
         Kind::Graph => graph::plan(facts),
+        Kind::Collective if symmetric::is_known(facts) => symmetric::plan(facts),
         Kind::Collective => collective::plan(facts),
     }?;
     for (name, value, place) in facts.switches() {

@@ -37,7 +37,7 @@ pub(super) fn plan(facts: &Facts<'_>) -> Result<Plan> {
         )
     })?;
     let mut values = vec![Value::new("operation", recorded, Origin::Read, from)];
-    let (fault, mut sizes, odd) = match finding {
+    let (fault, sizes, odd) = match finding {
         Finding::Mismatch(mismatch) => size_mismatch(facts, mismatch, &mut values)?,
         other => {
             let read = collective
@@ -50,7 +50,12 @@ pub(super) fn plan(facts: &Facts<'_>) -> Result<Plan> {
             (CollectiveFault::Missing, vec![("elements", elements)], odd)
         }
     };
-    sizes.retain(|(_, elements)| *elements > 0);
+    if sizes.iter().any(|(_, elements)| *elements == 0) {
+        return Err(missing(
+            "a collective of no elements is recorded",
+            "give the numbers: --set elements=1024 (and odd_elements= for the rank that differs)",
+        ));
+    }
     let seen = seen_ranks(finding).max(2);
     let (ranks, value) = facts.size("ranks", None, (2, "two ranks show what a larger job shows"))?;
     values.push(value);

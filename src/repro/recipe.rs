@@ -247,6 +247,13 @@ pub enum Program {
     Graph,
     /// Ranks and their collectives.
     Collective(Collective),
+    /// Ranks and their windows of symmetric memory.
+    Symmetric {
+        /// What is wrong.
+        fault: WindowFault,
+        /// The rank that differs.
+        odd_rank: u32,
+    },
 }
 
 /// A compiled Triton kernel.
@@ -395,6 +402,16 @@ pub enum CollectiveFault {
     Missing,
 }
 
+/// What is wrong with the windows of symmetric memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WindowFault {
+    /// One rank's has another size.
+    Size,
+    /// The tensor lies in none.
+    Outside,
+}
+
 /// A file of the folder that is copied as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asset {
@@ -446,7 +463,7 @@ impl Recipe {
             Program::Operator { .. } => Kind::Operator,
             Program::CudaRows { .. } | Program::CudaGather { .. } => Kind::Cuda,
             Program::Graph => Kind::Graph,
-            Program::Collective(_) => Kind::Collective,
+            Program::Collective(_) | Program::Symmetric { .. } => Kind::Collective,
         }
     }
 

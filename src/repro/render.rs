@@ -33,6 +33,7 @@ fn program(recipe: &Recipe) -> (&'static str, &'static str) {
         Program::CudaGather { .. } => ("repro.cu", include_str!("templates/cuda_gather.cu")),
         Program::Graph => ("repro.py", include_str!("templates/graph.py")),
         Program::Collective(_) => ("repro.py", include_str!("templates/collective.py")),
+        Program::Symmetric { .. } => ("repro.py", include_str!("templates/symmetric.py")),
     }
 }
 
@@ -70,7 +71,7 @@ pub fn files(plan: &Plan) -> Result<Vec<File>> {
 fn plain_json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_ascii() {
+        if c.is_ascii() && c != '\x7f' {
             out.push(c);
         } else {
             let mut units = [0; 2];
@@ -124,9 +125,9 @@ mod tests {
 
     #[test]
     fn json_holds_nothing_that_moves_a_terminal() {
-        let hostile = json!({ "kernel": "a\u{9b}2J\u{202e}b\u{1f680}" });
+        let hostile = json!({ "kernel": "a\u{9b}2J\u{202e}b\u{1f680}\x7f" });
         let text = plain_json(&hostile.to_string());
-        assert!(text.is_ascii(), "{text}");
+        assert!(text.is_ascii() && !text.contains('\x7f'), "{text}");
         assert_eq!(serde_json::from_str::<Json>(&text).unwrap(), hostile);
     }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::recipe::{
     Argument, ArgumentValue, Collective, CollectiveFault, Compiled, Expect, Launch, Operator, Origin,
-    Program, Replayed, Row, Side, Sides, Size, TritonReplay, TritonSource, Value,
+    Program, Replayed, Row, Side, Sides, Size, TritonReplay, TritonSource, Value, WindowFault,
 };
 use super::*;
 use crate::probe::host;
@@ -66,7 +66,8 @@ fn shown(plan: &Plan) -> String {
 
 #[test]
 fn every_recorded_crash_has_its_files() {
-    let cases: [(&str, &[&str]); 8] = [
+    let cases: [(&str, &[&str]); 9] = [
+        ("symmetric-size", &["pair-symmetric-size-mismatch"]),
         ("triton", &["triton-int32-wrap/run.log", "triton-cache"]),
         ("segfault", &["torch-segv-faulthandler/run.log"]),
         ("operator", &["torch-embedding/run.log"]),
@@ -84,6 +85,27 @@ fn every_recorded_crash_has_its_files() {
         let case = files(&plan).unwrap().into_iter().find(|file| file.path == CASE_FILE).unwrap();
         assert_eq!(Recipe::read(&case.bytes).unwrap(), plan.recipe, "{name}");
     }
+}
+
+#[test]
+fn symmetric_memory_stands_beside_the_plain_call() {
+    let plan = planned(&sample(&["pair-symmetric-size-mismatch"]), &[], None).unwrap();
+    let rows: Vec<(&str, Option<Side>)> =
+        plan.recipe.rows.iter().map(|row| (row.key.as_str(), row.expect)).collect();
+    assert_eq!(rows, [("plain", Some(Side::Pass)), ("pass", Some(Side::Pass)), ("fail", Some(Side::Fail))]);
+    assert_eq!(plan.recipe.program, Program::Symmetric { fault: WindowFault::Size, odd_rank: 1 });
+    // A run that passes has nothing to reproduce.
+    assert!(planned(&sample(&["pair-symmetric-ok"]), &[], None).is_err());
+    let log =
+        "[rank0]: RuntimeError: one_shot_all_reduce: input must be allocated with empty_strided_p2p()\n";
+    let plan = planned(
+        &session(&[InputSpec::Text { name: "run.log".into(), bytes: log.as_bytes().to_vec() }]),
+        &[],
+        None,
+    )
+    .unwrap();
+    assert_eq!(plan.recipe.program, Program::Symmetric { fault: WindowFault::Outside, odd_rank: 1 });
+    assert!(!plan.recipe.sizes.contains_key("odd_elements"));
 }
 
 #[test]
@@ -392,6 +414,8 @@ fn hostile() -> Vec<Plan> {
         Program::Graph,
         collective(CollectiveFault::Size),
         collective(CollectiveFault::Missing),
+        Program::Symmetric { fault: WindowFault::Size, odd_rank: 1 },
+        Program::Symmetric { fault: WindowFault::Outside, odd_rank: 1 },
     ];
     programs.into_iter().map(|program| Plan { recipe: dressed(program), assets: Vec::new() }).collect()
 }

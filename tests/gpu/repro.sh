@@ -87,6 +87,7 @@ repro cuda-rows "$samples/cuda-int32-wrap-memcheck"
 repro cuda-gather "$samples/coredump-gather"
 repro collective-size "$samples/pair-size-mismatch"
 repro collective-missing "$samples/pair-skipped-collective"
+repro symmetric "$samples/pair-symmetric-size-mismatch"
 
 echo
 cat "$table"
