@@ -12,6 +12,9 @@ use crate::text::number::grouped;
 use super::Verdict;
 use super::failure::Certainty;
 
+mod found;
+mod native;
+
 /// A next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
@@ -125,19 +128,8 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
                 cost: "none",
                 why: "it prints the Python line of every thread at the crash",
             };
-            let native_stack = Next {
-                id: "native-stack",
-                title: "Take the native stack in gdb",
-                command: Some(
-                    ["gdb", "-batch", "-ex", "run", "-ex", "bt", "--args"]
-                        .iter()
-                        .map(|w| (*w).to_owned())
-                        .chain(program)
-                        .collect(),
-                ),
-                cost: "needs gdb; slower start",
-                why: "it names the library and function that crashed",
-            };
+            let crashed = verdict.failures.first().and_then(|failure| failure.rank);
+            let native_stack = native::step(&program, crashed);
             (!has_faulthandler(case)).then_some(faulthandler).into_iter().chain([native_stack]).collect()
         }
         FailureClass::Hardware | FailureClass::Driver => vec![Next {
@@ -154,7 +146,7 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             cost: "none",
             why: "what came first is often hundreds of lines above the end",
         }],
-        _ => Vec::new(),
+        class => found::steps(case, class, &program),
     }
 }
 

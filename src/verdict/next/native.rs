@@ -1,0 +1,140 @@
+//! The native stack of a host crash, in gdb; under a launcher, of one rank.
+//!
+//! In: the program's words, the rank that crashed. Out: a step. `gdb torchrun …` would debug the launcher and not the rank:
+//! torchrun starts each rank as a process of its own, so that gdb has to stand between the two. `--no-python` makes torchrun
+//! start the words that follow as they are, and RANK is set for each of them (both documented by torchrun).
+
+use super::Next;
+
+/// What gdb is told.
+const GDB: [&str; 7] = ["gdb", "-batch", "-ex", "run", "-ex", "bt", "--args"];
+
+/// Programs that start each rank as a process of its own.
+const LAUNCHERS: [&str; 8] = [
+    "torchrun",
+    "torch.distributed.run",
+    "mpirun",
+    "mpiexec",
+    "srun",
+    "accelerate",
+    "deepspeed",
+    "horovodrun",
+];
+
+/// The step. `rank` is the global rank that crashed, where one is known.
+pub(super) fn step(program: &[String], rank: Option<u32>) -> Next {
+    match Launched::of(program) {
+        Launched::Plain => Next {
+            id: "native-stack",
+            title: "Take the native stack in gdb",
+            command: Some(GDB.iter().map(|word| (*word).to_owned()).chain(program.iter().cloned()).collect()),
+            cost: "needs gdb; slower start",
+            why: "it names the library and function that crashed",
+        },
+        Launched::Script(at) => Next {
+            id: "native-stack",
+            title: "Take the native stack of one rank in gdb",
+            command: Some(under_launcher(program, at, rank)),
+            cost: "needs gdb on the node of that rank; slower start",
+            why: "it names the library and function that crashed; torchrun starts gdb in the rank's place, the other ranks run as they did",
+        },
+        Launched::Other => Next {
+            id: "native-stack",
+            title: "Attach gdb to the rank before it crashes: gdb -batch -p PID -ex continue -ex bt",
+            command: None,
+            cost: "needs gdb and the right to trace (ptrace_scope); the process stops while it attaches",
+            why: "it names the library and function that crashed; gdb before the launcher would debug the launcher",
+        },
+    }
+}
+
+/// How a program is started.
+#[derive(Debug, PartialEq, Eq)]
+enum Launched {
+    /// By itself.
+    Plain,
+    /// By torchrun, the script at this word.
+    Script(usize),
+    /// By a launcher in another way.
+    Other,
+}
+
+impl Launched {
+    fn of(program: &[String]) -> Self {
+        let base = |word: &String| word.rsplit('/').next().unwrap_or(word).to_owned();
+        let first = program.first().map(base).unwrap_or_default();
+        let is_module =
+            |word: &String| matches!(word.as_str(), "torch.distributed.run" | "torch.distributed.launch");
+        let head = if first == "torchrun" {
+            1
+        } else if let Some(at) = program.iter().take(4).position(is_module) {
+            at + 1
+        } else if LAUNCHERS.contains(&first.as_str()) {
+            return Self::Other;
+        } else if matches!(first.as_str(), "bash" | "sh") {
+            // A shell gives way to the one command of `-c`, and gdb follows it; a launcher in there starts further processes.
+            let launches = |word: &String| LAUNCHERS.iter().any(|launcher| word.contains(launcher));
+            return if program.iter().any(launches) { Self::Other } else { Self::Plain };
+        } else {
+            return Self::Plain;
+        };
+        let script = program.iter().skip(head).position(|word| word.ends_with(".py")).map(|at| head + at);
+        // Before the script stand torchrun's own options; `-m` and `--no-python` change what the script is.
+        let own = |at| program.get(head..at).unwrap_or(&[]);
+        let changes =
+            |word: &String| matches!(word.as_str(), "-m" | "--module" | "--no-python" | "--no_python");
+        match script {
+            Some(at) if !own(at).iter().any(changes) => Self::Script(at),
+            _ => Self::Other,
+        }
+    }
+}
+
+fn under_launcher(program: &[String], at: usize, rank: Option<u32>) -> Vec<String> {
+    let gdb = format!("exec {} python3 \"$0\" \"$@\"", GDB.join(" "));
+    let script = match rank {
+        Some(rank) => format!("if [ \"$RANK\" = {rank} ]; then {gdb}; fi; exec python3 \"$0\" \"$@\""),
+        None => gdb,
+    };
+    let (launcher, job) = program.split_at(at.min(program.len()));
+    let mut words = launcher.to_vec();
+    words.extend(["--no-python".to_owned(), "bash".to_owned(), "-c".to_owned(), script]);
+    words.extend(job.iter().cloned());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn gdb_stands_between_launcher_and_rank() {
+        let found = step(&words("torchrun --nproc-per-node 2 nccl_cases.py rank1_segv"), Some(1));
+        let command = found.command.unwrap();
+        assert_eq!(&command[..6], words("torchrun --nproc-per-node 2 --no-python bash -c"));
+        assert_eq!(
+            command[6],
+            r#"if [ "$RANK" = 1 ]; then exec gdb -batch -ex run -ex bt --args python3 "$0" "$@"; fi; exec python3 "$0" "$@""#
+        );
+        assert_eq!(&command[7..], words("nccl_cases.py rank1_segv"));
+        let command =
+            step(&words("python3 -m torch.distributed.run --standalone a.py"), None).command.unwrap();
+        assert_eq!(&command[..6], words("python3 -m torch.distributed.run --standalone --no-python bash"));
+        assert_eq!(command[7], r#"exec gdb -batch -ex run -ex bt --args python3 "$0" "$@""#);
+    }
+
+    #[test]
+    fn a_plain_program_runs_in_gdb_itself() {
+        let command = step(&words("python3 train.py"), None).command.unwrap();
+        assert_eq!(command, words("gdb -batch -ex run -ex bt --args python3 train.py"));
+        for other in
+            ["srun python3 a.py", "torchrun -m pkg.train", "torchrun --no-python ./run.py", "mpirun -n 2 a"]
+        {
+            assert_eq!(step(&words(other), None).command, None, "{other}");
+        }
+    }
+}
