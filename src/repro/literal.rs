@@ -69,7 +69,7 @@ pub fn shell(text: &str) -> String {
 /// A Markdown code span on one line, control characters visible; a bar is escaped, so that it may stand in a table.
 #[must_use]
 pub fn code(text: &str) -> String {
-    let text = escape(text).to_string().replace('|', "\\|");
+    let text = with_bars(&escape(text).to_string());
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
     if text.is_empty() {
@@ -78,6 +78,20 @@ pub fn code(text: &str) -> String {
     // Beside a backtick a fence needs a blank, which Markdown takes off again.
     let blank = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
     format!("{fence}{blank}{text}{blank}{fence}")
+}
+
+/// Bars escaped for a table. An odd backslash before one would escape the escape: it is doubled, and shown twice.
+fn with_bars(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut backslashes = 0_usize;
+    for c in text.chars() {
+        if c == '|' {
+            out.push_str(if backslashes % 2 == 1 { "\\\\" } else { "\\" });
+        }
+        backslashes = if c == '\\' { backslashes + 1 } else { 0 };
+        out.push(c);
+    }
+    out
 }
 
 /// Text in a Markdown sentence or table cell: on one line, no markup, no HTML.
@@ -149,6 +163,7 @@ mod tests {
     fn markdown_stays_on_its_line_and_in_its_span() {
         assert_eq!(code("a`b``c"), "```a`b``c```");
         assert_eq!(code("`"), "`` ` ``");
+        assert_eq!(code("a\\|b"), "`a\\\\\\|b`");
         assert_eq!(code("a|b\nc"), "`a\\|b\\nc`");
         assert_eq!(prose("*a* <b> _c_ [d](e)"), r"\*a\* \<b\> \_c\_ \[d\](e)");
         assert!(!prose(HOSTILE).contains(['\n', '\u{1b}', '\u{202e}']));

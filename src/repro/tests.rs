@@ -16,7 +16,7 @@ use crate::source::{InputSpec, Limits, load};
 
 /// Quotes, line ends, comment ends, escapes, expansions of every language that is written.
 const HOSTILE: &str =
-    "a\"b'c\\d\n*/ // \"\"\"e`touch pwned`{{ f }}{% g %}$(touch pwned)${h}%s\u{1b}[2J|;&<i>\0é";
+    "a\"b'c\\d\n*/ // \"\"\"e`touch pwned`{{ f }}{% g %}$(touch pwned)${h}%s\u{1b}[2J|;\\|&<i>\0é";
 
 fn session(inputs: &[InputSpec]) -> Session {
     let mut session = Session::new();
@@ -471,17 +471,89 @@ fn run(program: &str, arguments: &[&str], folder: &Path) -> (bool, String) {
     (out.status.success(), String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned())
 }
 
+/// A C++ text without its comments and literals; an error where one of them, or a bracket, has no end.
+fn code_of_cpp(source: &str) -> Result<String, String> {
+    let mut code = String::new();
+    let mut open = Vec::new();
+    let mut rest = source;
+    while let Some(c) = rest.chars().next() {
+        let (skipped, kept) = match c {
+            '/' if rest.starts_with("//") => (rest.find('\n').unwrap_or(rest.len()), false),
+            '/' if rest.starts_with("/*") => (rest.find("*/").ok_or("a comment without an end")? + 2, false),
+            '"' | '\'' => {
+                (literal_end(rest, c).ok_or_else(|| format!("a literal without an end: {rest:.40}"))?, false)
+            }
+            _ => (c.len_utf8(), true),
+        };
+        if kept {
+            code.push(c);
+            match c {
+                '(' | '[' | '{' => open.push(c),
+                ')' | ']' | '}' => {
+                    let pair = [('(', ')'), ('[', ']'), ('{', '}')];
+                    let from = open.pop().ok_or("a bracket that nothing opened")?;
+                    if !pair.contains(&(from, c)) {
+                        return Err(format!("{from} ends with {c}"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        rest = &rest[skipped..];
+    }
+    if open.is_empty() { Ok(code) } else { Err(format!("{open:?} stay open")) }
+}
+
+fn literal_end(text: &str, quote: char) -> Option<usize> {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            '\n' => return None,
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            c if c == quote => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[test]
+fn a_broken_cpp_text_is_told_from_a_whole_one() {
+    assert_eq!(code_of_cpp("f(\"*/ }\"); // {\n/* ' */ '\\''").as_deref(), Ok("f(); \n "));
+    for broken in ["f(\"a\n\")", "/* a", "f(}", "{", "'a"] {
+        assert!(code_of_cpp(broken).is_err(), "{broken}");
+    }
+    let literal = literal::cpp(HOSTILE);
+    assert_eq!(code_of_cpp(&format!("f({literal});")).as_deref(), Ok("f();"));
+}
+
+/// Cells of a Markdown table's row: bars that no backslash escapes.
+fn bars(row: &str) -> usize {
+    let mut escaped = false;
+    row.chars()
+        .filter(|&c| {
+            let counts = c == '|' && !escaped;
+            escaped = c == '\\' && !escaped;
+            counts
+        })
+        .count()
+}
+
 #[test]
 fn hostile_names_stay_data() {
     let (python, bash) = (there("python3"), there("bash"));
-    let parse = "import ast, json; ast.parse(open('repro.py').read()); json.load(open('case.json'))";
+    let compile = ["-m", "py_compile", "repro.py"];
+    let parse = ["-c", "import json; json.load(open('case.json'))"];
     for plan in hostile() {
         let kind = plan.recipe.kind().name();
         let folder = written(&plan);
         let at = folder.path();
         if python && at.join("repro.py").exists() {
-            let (parsed, said) = run("python3", &["-c", parse], at);
-            assert!(parsed, "{kind}: {said}");
+            for arguments in [&compile[..], &parse[..]] {
+                let (done, said) = run("python3", arguments, at);
+                assert!(done, "{kind}: {said}");
+            }
         }
         if bash {
             let (parsed, said) = run("bash", &["-n", "run.sh"], at);
@@ -493,9 +565,13 @@ fn hostile_names_stay_data() {
         assert!(!at.join("pwned").exists(), "{kind}");
         if let Ok(source) = std::fs::read_to_string(at.join("repro.cu")) {
             assert!(!source.contains("pwned"), "{source}");
+            code_of_cpp(&source).unwrap();
         }
         let readme = std::fs::read_to_string(at.join("README.md")).unwrap();
         assert!(!readme.contains(['\u{1b}', '\0']), "{readme}");
+        for row in readme.lines().filter(|line| line.starts_with('|')) {
+            assert!([3, 4].contains(&bars(row)), "{row}");
+        }
         let case = std::fs::read(at.join(CASE_FILE)).unwrap();
         assert_eq!(Recipe::read(&case).unwrap(), plan.recipe);
     }

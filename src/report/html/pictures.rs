@@ -48,7 +48,7 @@ fn number_line(page: &mut Page, report: &Report, line: &NumberLine) {
     page.tag("</figcaption>\n");
     svg::number_line::draw(page, line, &caption);
     page.tag(
-        "<table><thead><tr><th></th><th>shape</th><th class=\"number\">last index</th></tr></thead><tbody>\n",
+        "<table class=\"stack\"><thead><tr><th></th><th>shape</th><th class=\"number\">last index</th></tr></thead><tbody>\n",
     );
     if let Some(safe) = &line.safe {
         row(page, "● largest that fits", &safe.label, &grouped_signed(safe.index));
@@ -73,7 +73,9 @@ fn memory_map(page: &mut Page, report: &Report, map: &MemoryMap) {
     refs(page, report, std::slice::from_ref(&map.evidence));
     page.tag("</figcaption>\n");
     svg::memory_map::draw(page, map, &caption);
-    page.tag("<table><thead><tr><th></th><th>address</th><th>what</th></tr></thead><tbody>\n");
+    page.tag(
+        "<table class=\"stack\"><thead><tr><th></th><th>address</th><th>what</th></tr></thead><tbody>\n",
+    );
     row3(page, "✗ access", &format!("{:#x}", map.address), &format!("{}, {}", map.access, map.side()));
     let size = format!("{} ({} bytes)", binary_size(u128::from(map.bytes)), grouped(u128::from(map.bytes)));
     row3(page, "■ allocation", &format!("{:#x}", map.base), &size);
@@ -105,7 +107,7 @@ fn rank_lanes(page: &mut Page, lanes: &RankLanes) {
 
 fn row(page: &mut Page, mark: &str, what: &str, value: &str) {
     page.tag("<tr><td class=\"tight\">").text(mark).tag("</td><td>").text(what);
-    page.tag("</td><td class=\"number\">").text(value).tag("</td></tr>\n");
+    page.tag("</td><td class=\"number\" data-label=\"last index\">").text(value).tag("</td></tr>\n");
 }
 
 fn row3(page: &mut Page, mark: &str, address: &str, what: &str) {

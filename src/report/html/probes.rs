@@ -27,7 +27,7 @@ pub fn section(page: &mut Page, report: &Report) {
 
 fn table(page: &mut Page, probe: &Trials) {
     let [sweep, outcome, code, ms, logical, why] = probe.columns();
-    page.tag("<table><thead><tr><th>kernel</th>");
+    page.tag("<table class=\"stack\"><thead><tr><th>kernel</th>");
     for (name, look) in
         [(sweep, "number"), (outcome, ""), (code, "number"), (ms, "number"), (logical, "number"), (why, "")]
     {
@@ -35,26 +35,27 @@ fn table(page: &mut Page, probe: &Trials) {
     }
     page.tag("</tr></thead>\n<tbody>\n");
     for trial in &probe.rows {
-        row(page, &probe.report.kernel.entry, trial);
+        row(page, probe, &probe.report.kernel.entry, trial);
     }
     for trial in &probe.control_rows {
-        row(page, probe.control.as_deref().unwrap_or(""), trial);
+        row(page, probe, probe.control.as_deref().unwrap_or(""), trial);
     }
     page.tag("</tbody></table>\n");
 }
 
-fn row(page: &mut Page, kernel: &str, row: &TrialRow) {
+fn row(page: &mut Page, probe: &Trials, kernel: &str, row: &TrialRow) {
+    let [sweep, _, code, ms, logical, _] = probe.columns();
     let look = match row.passed {
         Some(true) => "good",
         Some(false) => "bad",
         None => "idle",
     };
     page.tag("<tr><td>").text(kernel).tag("</td>");
-    page.element("td", &[("class", "number")], &row.value).tag("<td>");
+    page.element("td", &[("class", "number"), ("data-label", sweep)], &row.value).tag("<td>");
     word(page, look, &row.outcome, "");
     page.tag("</td>");
-    for number in [&row.code, &row.ms, &row.logical] {
-        page.element("td", &[("class", "number")], number);
+    for (label, number) in [(code, &row.code), (ms, &row.ms), (logical, &row.logical)] {
+        page.element("td", &[("class", "number"), ("data-label", label)], number);
     }
     page.tag("<td>").text(row.role).tag("</td></tr>\n");
 }

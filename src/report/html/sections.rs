@@ -95,13 +95,15 @@ pub fn ranks(page: &mut Page, report: &Report) {
     if report.ranks.len() < 2 {
         return;
     }
-    page.tag("<section>\n<h2>Ranks, the odd one out on top</h2>\n<table><thead><tr><th>rank</th><th>state</th><th class=\"number\">completed</th><th class=\"number\">enqueued</th><th>ended</th><th>where</th></tr></thead>\n<tbody>\n");
+    page.tag("<section>\n<h2>Ranks, the odd one out on top</h2>\n<table class=\"stack\"><thead><tr><th>rank</th><th>state</th><th class=\"number\">completed</th><th class=\"number\">enqueued</th><th>ended</th><th>where</th></tr></thead>\n<tbody>\n");
     for rank in report.ranks.iter().take(ROW_LIMIT) {
         let number = |value: Option<i64>| value.map(|value| value.to_string()).unwrap_or_default();
-        page.tag("<tr><td class=\"tight\">").text(&rank.rank.to_string()).tag("</td><td>");
+        page.tag("<tr><td class=\"tight\" data-label=\"rank\">")
+            .text(&rank.rank.to_string())
+            .tag("</td><td>");
         word(page, state_look(rank.state), wording::rank_state(rank.state), "");
-        page.tag("</td><td class=\"number\">").text(&number(rank.last_completed));
-        page.tag("</td><td class=\"number\">")
+        page.tag("</td><td class=\"number\" data-label=\"completed\">").text(&number(rank.last_completed));
+        page.tag("</td><td class=\"number\" data-label=\"enqueued\">")
             .text(&number(rank.last_enqueued))
             .tag("</td><td>")
             .text(&wording::ending(rank));
@@ -221,7 +223,7 @@ fn table(page: &mut Page, report: &Report, rows: &[&Evidence]) {
     for evidence in rows {
         page.open("tr", &[("id", &evidence.id)]);
         page.tag("<td class=\"tight mono\">").text(&evidence.id).tag("</td><td class=\"mono where\">");
-        page.text(&wording::position(report, evidence)).tag("</td><td>");
+        page.text(&wording::position(report, evidence)).tag("</td><td class=\"words\">");
         page.text(&wording::spelled(&evidence.kind).replace('_', " "));
         if let Some(rank) = evidence.rank {
             page.text(&format!(", rank {rank}"));
