@@ -3,6 +3,7 @@
 //! In: a report (already escaped). Out: Markdown in which nothing from a log can become markup: log text stands in code
 //! spans and fenced blocks that are longer than any run of backticks inside. It leaves colours and pictures to HTML.
 
+use crate::repro::literal::with_bars;
 use crate::text::command_line;
 
 use super::figure::NumberLine;
@@ -326,7 +327,7 @@ fn code_span(text: &str) -> String {
 
 /// A code span inside a table, where a bar would end the cell.
 fn cell(text: &str) -> String {
-    code_span(&text.replace('|', "\\|"))
+    code_span(&with_bars(text))
 }
 
 /// A fenced block that no fence inside can end.
@@ -359,7 +360,48 @@ mod tests {
         assert_eq!(inline("<img src=x> [a](b) **c**"), r"\<img src=x\> \[a\](b) \*\*c\*\*");
         assert_eq!(code_span("a`b"), "``a`b``");
         assert_eq!(cell("a|b"), r"`a\|b`");
+        assert_eq!(cell(r"a\|b"), r"`a\\\|b`");
         assert!(fenced("```\nx\n```\n").starts_with("````text\n"));
+    }
+
+    /// Bars of a row that no backslash escapes.
+    fn bars(row: &str) -> usize {
+        let mut escaped = false;
+        let mut count = 0;
+        for c in row.chars() {
+            count += usize::from(c == '|' && !escaped);
+            escaped = c == '\\' && !escaped;
+        }
+        count
+    }
+
+    #[test]
+    fn hostile_names_break_no_table_and_no_line() {
+        let name = "k`*/\\|<script>{{x}}\"'\u{1b}[2J\u{202e}";
+        let log = format!(
+            "========= COMPUTE-SANITIZER\n\
+             ========= Invalid __global__ write of size 4 bytes\n\
+             =========     at {name}(float *)+0xf0 in {name}.cu:12\n\
+             =========     by thread (32,0,0) in block (65892,0,0)\n\
+             =========     Address 0x7fa246c80080 is out of bounds\n\
+             {name} rows=70000 cols=32768\n\
+             ========= ERROR SUMMARY: 1 error\n"
+        );
+        let mut session = Session::new();
+        let spec = InputSpec::Text { name: format!("run{name}.log"), bytes: log.into_bytes() };
+        session.apply(Input::Loaded(source::load(&[spec], Limits::default())));
+        let text = render(session.report());
+        assert!(text.contains("k`*/"), "the name reaches the page: {text}");
+        for (at, line) in text.lines().enumerate() {
+            assert!(!line.contains(['\u{1b}', '\u{202e}', '\0']), "{line}");
+            let before = text.lines().nth(at.wrapping_sub(1)).unwrap_or("");
+            if line.starts_with("| ") && before.starts_with('|') {
+                assert_eq!(bars(line), bars(before), "{before}\n{line}");
+            }
+        }
+        assert_eq!(text.lines().filter(|line| line.starts_with("```")).count() % 2, 0);
+        let plain = crate::report::text::render(session.report(), crate::report::text::Paint::Plain);
+        assert!(!plain.contains(['\u{1b}', '\u{202e}', '\0']), "{plain}");
     }
 
     #[test]

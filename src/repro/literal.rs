@@ -81,7 +81,8 @@ pub fn code(text: &str) -> String {
 }
 
 /// Bars escaped for a table. An odd backslash before one would escape the escape: it is doubled, and shown twice.
-fn with_bars(text: &str) -> String {
+#[must_use]
+pub fn with_bars(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut backslashes = 0_usize;
     for c in text.chars() {
