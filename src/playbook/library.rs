@@ -34,6 +34,8 @@ shipped![
     "triton-review.toml",
     "device-assert.toml",
     "out-of-memory.toml",
+    "race.toml",
+    "leak.toml",
     "hardware.toml",
 ];
 

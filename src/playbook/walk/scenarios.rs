@@ -22,6 +22,8 @@ const SCENARIOS: &[(&str, &str)] = &[
     ("triton-review", include_str!("scenarios/triton-review.txt")),
     ("device-assert", include_str!("scenarios/device-assert.txt")),
     ("out-of-memory", include_str!("scenarios/out-of-memory.txt")),
+    ("race", include_str!("scenarios/race.txt")),
+    ("leak", include_str!("scenarios/leak.txt")),
     ("hardware", include_str!("scenarios/hardware.txt")),
 ];
 

@@ -11,7 +11,7 @@ fn every_shipped_playbook_passes_check() {
     }
     let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(text, Vec::<String>::new());
-    assert_eq!(library.playbooks().len(), 11);
+    assert_eq!(library.playbooks().len(), 13);
 }
 
 #[test]
