@@ -292,6 +292,19 @@ fn a_traced_argument_that_is_no_size_is_swept_too() {
 }
 
 #[test]
+fn a_launch_out_of_a_core_dump_is_taken_with_its_grid() {
+    let plan = planned(&sample(&["triton-coredump"]), &[], None).unwrap();
+    let Program::TritonReplay(replay) = &plan.recipe.program else { panic!("{:?}", plan.recipe.program) };
+    assert_eq!(replay.entry, "scatter_rows");
+    let of = |name: &str| plan.recipe.values.iter().find(|value| value.name == name).unwrap();
+    assert_eq!((of("grid").value.as_str(), of("grid").origin), ("1,1,1", Origin::Read));
+    assert!(plan.recipe.values.iter().all(|value| value.origin != Origin::Assumed));
+    let fail: i64 = plan.recipe.sides.fail.parse().unwrap();
+    let pass: i64 = plan.recipe.sides.pass.parse().unwrap();
+    assert!(pass < fail, "{pass} {fail}");
+}
+
+#[test]
 fn the_sizes_that_are_called_safe_are_explained() {
     let plan = planned(&sample(&["triton-int32-wrap/run.log", "triton-cache"]), &[], None).unwrap();
     assert_eq!(

@@ -88,7 +88,11 @@ pub(super) fn plan(facts: &Facts<'_>) -> Result<Plan> {
         }
     };
     let mut recipe = recipe(facts, &prepared, boundary, &sizes, shows, program);
-    recipe.values.extend(of_program.into_iter().chain(values));
+    for value in of_program.into_iter().chain(values) {
+        if !recipe.values.contains(&value) {
+            recipe.values.push(value);
+        }
+    }
     recipe.rows.extend(rows);
     recipe.notes = notes;
     assets.push(probe_file(job, &sizes)?);

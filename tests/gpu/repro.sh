@@ -63,6 +63,7 @@ if is_wanted triton-fixed; then
 fi
 repro triton-trace "$samples/tritonparse-int32-wrap"
 repro triton-trace-scatter "$samples/tritonparse-scatter"
+repro triton-coredump "$samples/triton-coredump"
 repro triton-source "${lora[@]}" "$here/lora.py"
 if is_wanted triton-source; then
   # Nothing says what the backward kernel of the file must do; on this card it fails past the boundary too.

@@ -21,6 +21,9 @@ const GENERATED: [&str; 6] = [CASE_FILE, "repro.py", "repro.cu", "repro", "run.s
 /// Files that go along under a name of ours.
 const COPIED: [&str; 3] = ["probe.toml", "user_kernels.py", "user_script.py"];
 
+/// Folders with a compiled kernel: the forward one, and the backward ones beside it.
+const CODE: [&str; 5] = ["kernel", "backward-1", "backward-2", "backward-3", "backward-4"];
+
 /// Whether a folder holds a repro.
 pub fn is_ours(folder: &Path) -> bool {
     recipe(folder).is_ok()
@@ -51,8 +54,8 @@ fn gather(folder: &Path, below: &str, assets: &mut Vec<Asset>) -> Result<()> {
     for entry in entries {
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
         let kind = entry.file_type().map_err(failed)?;
-        if kind.is_dir() && below.is_empty() && name == "kernel" {
-            gather(&entry.path(), "kernel/", assets)?;
+        if kind.is_dir() && below.is_empty() && CODE.contains(&name.as_str()) {
+            gather(&entry.path(), &format!("{name}/"), assets)?;
         } else if kind.is_file() && !(below.is_empty() && GENERATED.contains(&name.as_str())) {
             let held: u64 = assets.iter().map(|asset| asset.bytes.len() as u64).sum();
             let size = entry.metadata().map_err(failed)?.len();
@@ -92,7 +95,9 @@ pub fn may_write(folder: &Path) -> Result<()> {
 
 /// Takes away what an earlier repro left in the folder and the new one doesn't have. Only names of ours.
 fn clear(folder: &Path, files: &[File]) {
-    let kernel = ["json", "cubin", "ptx", "ttir"].map(|ending| format!("kernel/kernel.{ending}"));
+    let kernel = CODE.iter().flat_map(|folder| {
+        ["json", "cubin", "ptx", "ttir"].map(|ending| format!("{folder}/kernel.{ending}"))
+    });
     let old = GENERATED.iter().chain(&COPIED).map(|name| (*name).to_owned()).chain(kernel);
     for name in old.filter(|name| files.iter().all(|file| file.path != *name)) {
         let _ = fs::remove_file(folder.join(name));

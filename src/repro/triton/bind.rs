@@ -11,7 +11,7 @@ use super::super::facts::{Facts, missing};
 use super::super::recipe::{Origin, Value};
 use super::backward::is_backward_of;
 use super::trace::{self, Traced};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::Number;
 use crate::probe::load;
 use crate::probe::plan::Role;
@@ -134,7 +134,7 @@ fn by_trace(facts: &Facts<'_>, traced: Traced) -> Result<Prepared> {
             job = run::prepare(&spec, None, facts.program);
         }
     }
-    let mut prepared = prepared(job?, values)?;
+    let mut prepared = prepared(job.map_err(|error| in_our_words(&error))?, values)?;
     prepared.is_exact = is_exact;
     prepared.traced = Some(traced);
     Ok(prepared)
@@ -187,7 +187,16 @@ fn by_cache(facts: &Facts<'_>, cache: &Path) -> Result<Prepared> {
             None => left.push((place, number)),
         }
     }
-    let (job, assumed) = complete(facts, &target, &spec, &left)?;
+    let mut completed = complete(facts, &target, &spec, &left);
+    // Masks give a grid that grows with the size; where they give none, the failed launch's own stays.
+    let read_off = view.as_ref().and_then(|view| compiled::launch_of(view, &target.entry)?.grid);
+    if let (Err(_), Some(grid), None) = (&completed, read_off, &spec.grid) {
+        let grid = grid.map(|size| size.to_string()).join(",");
+        values.push(Value::new("grid", &grid, Origin::Read, "the launch that a tool read off the GPU"));
+        spec.grid = Some(grid);
+        completed = complete(facts, &target, &spec, &left);
+    }
+    let (job, assumed) = completed.map_err(|error| in_our_words(&error))?;
     values.extend(assumed);
     prepared(job, values)
 }
@@ -213,6 +222,16 @@ fn prepared(job: Job, values: Vec<Value>) -> Result<Prepared> {
         traced: None,
         is_exact: false,
     })
+}
+
+/// The probe names its own option for a grid; here it is `--set`.
+fn in_our_words(error: &Error) -> Error {
+    let hint = error
+        .hint_text()
+        .unwrap_or("")
+        .replace("--grid EXPRESSIONS (as in ", "--set grid='EXPRESSIONS' (as in ");
+    let same = Error::new(error.kind(), error.to_string());
+    if hint.is_empty() { same } else { same.hint(hint) }
 }
 
 /// The likeliest of the suspects; a forward kernel before its own backward one, which runs later, unless the stack is in a
