@@ -133,9 +133,11 @@ fn a_folder_of_somebody_else_is_left_alone() {
     assert_eq!(status(&repro(&folder.path, &["samples/cuda-int32-wrap-memcheck/run.log"])), 0);
     assert!(folder.file("repro.cu").exists());
     std::fs::write(folder.file("notes.txt"), "mine").unwrap();
+    std::fs::create_dir(folder.file("backward-1")).unwrap();
+    std::fs::write(folder.file("backward-1/kernel.ptx"), "of an earlier repro").unwrap();
     assert_eq!(status(&repro(&folder.path, &[SEGFAULT])), 0);
     assert!(folder.file("repro.py").exists() && !folder.file("repro.cu").exists());
-    assert!(folder.file("notes.txt").exists());
+    assert!(folder.file("notes.txt").exists() && !folder.file("backward-1/kernel.ptx").exists());
 }
 
 #[test]
