@@ -68,7 +68,7 @@ fn list_show_and_names() {
     let home = Home::new();
     let (status, out, _) = home.run(&["playbook", "list"]);
     assert_eq!(status, 0);
-    assert_eq!(out.lines().count(), 11);
+    assert_eq!(out.lines().count(), 13);
     let (status, out, _) = home.run(&["playbook", "show", "index-overflow"]);
     assert!(status == 0 && out.contains("runs     CUDA_LAUNCH_BLOCKING=1 YOUR COMMAND"), "{out}");
     let (status, out, _) = home.run(&["playbook", "show", "--names"]);
@@ -100,7 +100,7 @@ fn a_teams_playbooks_lie_over_the_shipped_ones() {
     std::fs::create_dir_all(home.path("config/warpfault/playbooks")).unwrap();
     home.file("config/warpfault/playbooks/nccl.toml", own);
     let (_, out, _) = home.run(&["playbook", "list"]);
-    assert!(out.contains("Our NCCL") && out.lines().count() == 11, "{out}");
+    assert!(out.contains("Our NCCL") && out.lines().count() == 13, "{out}");
     std::fs::create_dir_all(home.path("more")).unwrap();
     home.file("more/x.toml", &own.replace("Our NCCL", "Their NCCL"));
     let (_, out, _) = home.run(&["playbook", "list", "--playbooks", home.path("more").to_str().unwrap()]);
