@@ -49,6 +49,7 @@ pub mod signal;
 pub mod traceback;
 pub mod tritonparse;
 pub mod unknown;
+mod usage;
 
 pub use input::{Artifact, InputReading, read_input};
 pub use lines::{Cx, Line, Stream, Taken};
@@ -181,6 +182,9 @@ impl<'a> Reader<'a> {
 
     /// Offers a line to the producers whose literals it holds, until one has spent it.
     fn offer(&mut self, line: &Line<'_>) {
+        if usage::describes_option(line, self.bytes) {
+            return;
+        }
         let hits = prefilter::hits(&line.text);
         for (_, producer) in PRODUCERS.iter().enumerate().filter(|&(index, _)| hits.wants(index)) {
             if (producer.read)(line, &mut self.cx) == Taken::Whole {

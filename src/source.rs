@@ -8,6 +8,7 @@ mod bytes;
 mod cache;
 mod compress;
 mod decode;
+mod endless;
 mod follow;
 mod hint;
 mod kind;

@@ -197,7 +197,8 @@ impl Loader {
         let cut = raw.cut.or(unpacked.cut);
         let (kind, bytes) = kind_of(bytes, file);
         if kind == InputKind::UnknownBinary {
-            return self.leave_out(name, binary(&bytes));
+            let why = binary(&bytes);
+            return self.leave_out(name, cut.map_or_else(|| why.clone(), |cut| format!("{why}; {cut}")));
         }
         if !bytes.is_mapped() {
             self.held_bytes += bytes.len();

@@ -1,15 +1,17 @@
 //! One path to bytes.
 //!
-//! In: a path. Out: its raw bytes (mapped where it is a file at rest, read otherwise), or a clause that says why not. It leaves
-//! decompression and decoding to `compress` and `decode`.
+//! In: a path. Out: its raw bytes (mapped where it is a file at rest, read otherwise), or a clause that says why not. Pipes and
+//! devices are bounded in `endless`. It leaves decompression and decoding to `compress` and `decode`.
 
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::Limits;
 use super::bytes::{Bytes, Cut, drain};
+use super::endless;
 use super::map::Mapping;
 
 /// Files up to this size are read: a mapping costs a page and an entry in the kernel's table however small it is.
@@ -29,12 +31,13 @@ pub(super) struct Raw {
 
 /// Reads or maps a path that is no folder.
 pub(super) fn open(path: &Path, limits: &Limits) -> Result<Raw, String> {
-    let file = File::open(path).map_err(|error| why(&error))?;
+    // Opening a pipe that nobody writes would wait, and so would reading /proc/kmsg to its end. Files on a disk don't care.
+    let no_wait = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let file = OpenOptions::new().read(true).custom_flags(no_wait).open(path).map_err(|error| why(&error))?;
     let metadata = file.metadata().map_err(|error| why(&error))?;
     let modified = metadata.modified().ok();
     if !metadata.is_file() {
-        // A named pipe (`<(journalctl -k)`), a terminal, /dev/stdin.
-        return stream(file, limits).map(|raw| Raw { modified: None, ..raw });
+        return endless::read(file, &metadata, limits);
     }
     let size_bytes = metadata.len();
     if size_bytes <= READ_BYTES {
