@@ -14,6 +14,8 @@ pub mod cache;
 pub mod carry;
 pub mod check;
 pub mod device;
+mod explain;
+pub mod finding;
 pub mod interval;
 pub mod launch;
 pub mod lint;
@@ -27,10 +29,12 @@ pub mod sweep;
 pub mod sym;
 pub mod ttir;
 mod unmasked;
+mod verdicts;
 
-pub use analyze::{Analysis, Answer, Finding, FindingKind, Kernel, analyze};
+pub use analyze::{Kernel, analyze};
 pub use assign::{Assigned, Number, assign};
 pub use bind::Bindings;
+pub use finding::{Analysis, Answer, Finding, FindingKind};
 pub use query::ask;
 
 #[cfg(test)]

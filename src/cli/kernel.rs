@@ -12,8 +12,8 @@ use clap::{Args, ValueEnum};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::image::symbol;
-use crate::kernel::analyze::{Certainty, Finding, FindingKind};
 use crate::kernel::cache::{self, Entry, Metadata};
+use crate::kernel::finding::{Certainty, Finding, FindingKind};
 use crate::kernel::{Analysis, Bindings, Kernel, ask, device, lint, names};
 use crate::report::kernel::{KernelView, KernelsView};
 use crate::report::kernel_text;

@@ -8,8 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use super::analyze::{Analysis, Answer, Kernel, analyze, lattice_of};
+use super::analyze::{Kernel, analyze, lattice_of};
 use super::bind::Bindings;
+use super::finding::{Analysis, Answer};
 use super::launch::environment;
 use super::model::Model;
 use super::solve::flatten;

@@ -8,7 +8,7 @@ mod rules;
 mod scope;
 mod source;
 
-use super::analyze::{Certainty, Finding, FindingKind};
+use super::finding::{Certainty, Finding, FindingKind};
 use super::location::Location;
 use super::model::Param;
 use source::Source;

@@ -3,14 +3,16 @@
 //! In: a [`Kernel`], [`Bindings`] and optionally the name of an argument. Out: an [`Analysis`] whose findings say up to
 //! where they are safe.
 
-use super::analyze::{Analysis, Finding, FindingKind, Kernel, analyze, lattice_of, verdicts};
+use super::analyze::{Kernel, analyze, lattice_of};
 use super::bind::Bindings;
 use super::check::Verdict;
+use super::finding::{Analysis, Finding, FindingKind};
 use super::launch::value_of;
 use super::model::Source;
 use super::solve::Fuel;
 use super::sweep::{MACHINE_BYTES, machine_limit, sweep};
 use super::sym::{NodeId, VarKind};
+use super::verdicts::verdicts;
 
 /// Answers at the set values; an argument to sweep that has none is set to the largest that fits the machine.
 #[must_use]

@@ -6,10 +6,12 @@
 //! machine's own arithmetic makes every fact true there. It knows no source language.
 
 mod facts;
+mod goal;
+mod narrow;
 mod search;
 
 pub use facts::{Fact, Needs, flatten, needs_of};
-pub use search::{Fuel, Goal, Outcome};
+pub use goal::{Fuel, Goal, Outcome};
 
 use std::cell::RefCell;
 use std::collections::HashSet;

@@ -3,13 +3,14 @@
 //! In: a kernel, bindings and the name of an argument. Out: the largest value up to which every value fits, found by
 //! halving and then checked value by value around the boundary and at samples below it.
 
-use super::analyze::{Kernel, lattice_of, verdicts};
+use super::analyze::{Kernel, lattice_of};
 use super::bind::Bindings;
 use super::check::Verdict;
 use super::interval::{Interval, Sign};
 use super::launch::environment;
 use super::solve::{Fuel, Goal, Outcome};
 use super::sym::NodeId;
+use super::verdicts::verdicts;
 
 /// The largest memory of one device that is taken as possible, in bytes: 288 GiB.
 pub const MACHINE_BYTES: i128 = 288 << 30;

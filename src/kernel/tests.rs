@@ -124,7 +124,7 @@ fn an_access_without_a_mask_passes_the_end() {
     );
     assert_eq!((found.findings[0].max_value, found.findings[0].limit), (Some(1023), Some(999)));
     assert!(ask(kernel, &bindings("n=1024"), None).findings.is_empty());
-    assert_eq!(ask(kernel, &bindings(""), None).findings[0].certainty, analyze::Certainty::Suspected);
+    assert_eq!(ask(kernel, &bindings(""), None).findings[0].certainty, finding::Certainty::Suspected);
 }
 
 #[test]

@@ -5,8 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use super::analyze::{Certainty, Finding, FindingKind, Kernel, reaches};
+use super::analyze::Kernel;
 use super::bind::Bindings;
+use super::explain::reaches;
+use super::finding::{Certainty, Finding, FindingKind};
 use super::launch::{environment, value_of};
 use super::model::Access;
 use super::sym::{NodeId, VarKind};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::kernel::analyze::{Analysis, Answer, Certainty, Finding, FindingKind, Unknown};
+use crate::kernel::finding::{Analysis, Answer, Certainty, Finding, FindingKind, Unknown};
 use crate::kernel::lint::Linted;
 use crate::kernel::location::Location;
 use crate::kernel::model::{Param, Source};

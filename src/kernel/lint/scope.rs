@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tree_sitter::Node;
 
-use super::super::analyze::FindingKind;
+use super::super::finding::FindingKind;
 use super::Issue;
 use super::source::{Call, KernelSource, Source};
 

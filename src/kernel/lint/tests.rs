@@ -1,6 +1,6 @@
 //! One source that does each thing wrong, its mended twin, and how to silence.
 
-use super::super::analyze::FindingKind;
+use super::super::finding::FindingKind;
 use super::*;
 
 const WRONG: &str = r#"

@@ -8,74 +8,25 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::Env;
 use super::facts::{Fact, Inequality, flatten, inequalities};
-use crate::kernel::interval::{Interval, Sign};
+use super::goal::{Fuel, Goal, Outcome};
+use crate::kernel::interval::Interval;
 use crate::kernel::sym::{NodeId, Op, Point, Poly, Values, VarId};
 
-/// A node that must not pass a limit, upward or downward.
-#[derive(Debug, Clone, Copy)]
-pub struct Goal {
-    /// The node.
-    pub node: NodeId,
-    /// Whether the limit is an upper one.
-    pub upward: bool,
-    /// The last allowed exact value.
-    pub limit: i128,
-}
-
-/// What the search found.
 #[derive(Debug, Clone)]
-pub enum Outcome {
-    /// The node never passes the limit; this value bounds it.
-    Holds(i128),
-    /// It passes the limit at a point, where its exact value is this. `greatest` says that no point has a worse one.
-    Passes {
-        /// Values of the variables.
-        point: Point,
-        /// The exact value there.
-        value: i128,
-        /// Whether it is the extreme.
-        greatest: bool,
-    },
-    /// Neither was shown.
-    Open {
-        /// The bound that was reached.
-        bound: i128,
-        /// Whether every point's value hangs on a variable that can't be chosen, so that none can ever be shown, here
-        /// or in a part of the box.
-        pointless: bool,
-    },
+pub(super) struct Region {
+    pub(super) vars: Vec<Interval>,
+    pub(super) atoms: HashMap<NodeId, Interval>,
 }
 
-/// Work left, counted in boxes.
-#[derive(Debug, Clone, Copy)]
-pub struct Fuel {
-    /// Boxes for one search.
-    pub per_search: u32,
-    /// Boxes for all searches together.
-    pub total: u32,
-}
-
-impl Default for Fuel {
-    fn default() -> Self {
-        Self { per_search: 400, total: 8_000 }
-    }
-}
-
-#[derive(Debug, Clone)]
-struct Region {
-    vars: Vec<Interval>,
-    atoms: HashMap<NodeId, Interval>,
-}
-
-struct Search<'e, 'a> {
-    env: &'e Env<'a>,
+pub(super) struct Search<'e, 'a> {
+    pub(super) env: &'e Env<'a>,
     goal: Goal,
     values: Values,
     vars: Vec<VarId>,
-    slot: HashMap<VarId, usize>,
+    pub(super) slot: HashMap<VarId, usize>,
     fixed: Vec<bool>,
-    facts: Vec<Fact>,
-    inequalities: Vec<Inequality>,
+    pub(super) facts: Vec<Fact>,
+    pub(super) inequalities: Vec<Inequality>,
     poly: Poly,
     /// Divisors of the whole access: a point where one is zero proves nothing.
     divisors: Vec<NodeId>,
@@ -167,109 +118,15 @@ impl Search<'_, '_> {
         if self.goal.upward { self.goal.limit } else { -self.goal.limit }
     }
 
-    fn over(&self, region: &Region) -> Vec<Interval> {
+    pub(super) fn over(&self, region: &Region) -> Vec<Interval> {
         self.values.over(
             &|var| self.slot.get(&var).and_then(|&at| region.vars.get(at)).copied().unwrap_or(Interval::ALL),
             &|id| region.atoms.get(&id).copied(),
         )
     }
 
-    fn of(&self, ranges: &[Interval], id: NodeId) -> Interval {
+    pub(super) fn of(&self, ranges: &[Interval], id: NodeId) -> Interval {
         self.values.place(id).and_then(|at| ranges.get(at)).copied().unwrap_or(Interval::ALL)
-    }
-
-    /// Narrows a region by the facts; `None` when no point of it can satisfy them.
-    fn narrow(&self, region: &mut Region) -> Option<Vec<Interval>> {
-        let mut ranges = self.over(region);
-        for _ in 0..6 {
-            if region.vars.iter().any(|range| range.is_empty())
-                || self.facts.iter().any(|&(id, value)| !self.of(&ranges, id).holds(i128::from(value)))
-            {
-                return None;
-            }
-            let mut changed = false;
-            for inequality in self.valid(&ranges) {
-                if inequality.poly.range(&|id| self.of(&ranges, id)).lo > 0 {
-                    return None;
-                }
-                changed |= self.isolate(inequality, region, &ranges)?;
-            }
-            if !changed {
-                break;
-            }
-            ranges = self.over(region);
-        }
-        Some(ranges)
-    }
-
-    /// The inequalities whose values all fit their types in a region.
-    fn valid<'s>(&'s self, ranges: &'s [Interval]) -> impl Iterator<Item = &'s Inequality> {
-        self.inequalities.iter().filter(|inequality| {
-            inequality.needs.iter().all(|&(id, sign)| {
-                let width = self.env.dag.node(id).width;
-                width >= 64 || self.of(ranges, id).within(Interval::of_type(width, sign))
-            })
-        })
-    }
-
-    /// Narrows each node that stands alone in a term. `None` when one has no value left.
-    fn isolate(&self, inequality: &Inequality, region: &mut Region, ranges: &[Interval]) -> Option<bool> {
-        let mut changed = false;
-        for (mono, c) in inequality.poly.terms() {
-            let rest = inequality.poly.terms().iter().filter(|(other, _)| other != mono);
-            let least = rest.fold(Interval::point(0), |sum, (other, c)| {
-                sum.plus(other.iter().fold(Interval::point(*c), |p, &id| p.times(self.of(ranges, id))))
-            });
-            for (at, &factor) in mono.iter().enumerate() {
-                let others = mono.iter().enumerate().filter(|&(other, _)| other != at);
-                let scale = others.fold(Interval::point(*c), |p, (_, &id)| p.times(self.of(ranges, id)));
-                let Some(bound) = allowed(scale, -least.lo) else { continue };
-                let old = self.of(ranges, factor);
-                if !old.within(bound) {
-                    let new = old.meet(bound);
-                    if new.is_empty() {
-                        return None;
-                    }
-                    changed |= self.tighten(region, factor, new, ranges);
-                }
-            }
-        }
-        Some(changed)
-    }
-
-    /// Notes that a node is within an interval; of a quotient the dividend is then known too.
-    fn tighten(&self, region: &mut Region, id: NodeId, new: Interval, ranges: &[Interval]) -> bool {
-        let node = self.env.dag.node(id);
-        match (node.op, node.args()) {
-            (Op::Var(var), _) => {
-                let Some(slot) = self.slot.get(&var).and_then(|&at| region.vars.get_mut(at)) else {
-                    return false;
-                };
-                let next = slot.meet(new);
-                let changed = next != *slot;
-                *slot = next;
-                changed
-            }
-            (op, args) => {
-                let next = region.atoms.get(&id).map_or(new, |known| known.meet(new));
-                let mut changed = region.atoms.insert(id, next) != Some(next);
-                if let (Op::DivS | Op::DivU, &[dividend, divisor]) = (op, args)
-                    && let Some(by) = self.of(ranges, divisor).single()
-                    && by > 0
-                {
-                    let old = self.of(ranges, dividend);
-                    // Only where the dividend is the number that the division reads.
-                    if old.lo >= 0 && old.within(Interval::of_type(node.width, Sign::Signed)) && next.hi >= 0
-                    {
-                        let bound = Interval::new(next.lo.max(0) * by, next.hi.saturating_mul(by) + by - 1);
-                        if !old.within(bound) {
-                            changed |= self.tighten(region, dividend, old.meet(bound), ranges);
-                        }
-                    }
-                }
-                changed
-            }
-        }
     }
 
     /// The best upper bound of the goal in a region.
@@ -485,19 +342,6 @@ impl Search<'_, '_> {
     /// Whether every variable has one value and none is unknown: the probes said all there is to say.
     fn is_decided(&self, region: &Region) -> bool {
         region.vars.iter().all(|range| range.lo == range.hi) && !self.fixed.contains(&true)
-    }
-}
-
-/// The values `v` with `scale · v ≤ room`, where the sign of the scale is known.
-fn allowed(scale: Interval, room: i128) -> Option<Interval> {
-    if scale.lo > 0 {
-        let divisor = if room >= 0 { scale.lo } else { scale.hi };
-        Some(Interval::new(i128::MIN, room.div_euclid(divisor)))
-    } else if scale.hi < 0 {
-        let divisor = if room >= 0 { -scale.hi } else { -scale.lo };
-        Some(Interval::new(-room.div_euclid(divisor), i128::MAX))
-    } else {
-        None
     }
 }
 

@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::super::analyze::{Answer, analyze};
+use super::super::analyze::analyze;
 use super::super::bind::Bindings;
+use super::super::finding::Answer;
 use super::super::{Kernel, cache};
 
 const TTIR: &str =

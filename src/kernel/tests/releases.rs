@@ -1,8 +1,9 @@
 //! Kernels of the usual kinds as four releases of Triton compile them: nothing that fits is called a wrap, what wraps is
 //! found at its boundary, and few accesses stay undecided.
 
-use super::super::analyze::{Analysis, Answer, Kernel};
+use super::super::analyze::Kernel;
 use super::super::bind::Bindings;
+use super::super::finding::{Analysis, Answer};
 use super::super::{ask, cache, names};
 
 fn kernel(release: &str, name: &str) -> Kernel {

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-use super::super::analyze::{Analysis, Answer, Kernel, analyze};
+use super::super::analyze::{Kernel, analyze};
 use super::super::bind::Bindings;
+use super::super::finding::{Analysis, Answer};
 use super::super::{cache, ttir};
 
 #[derive(Debug, Clone)]

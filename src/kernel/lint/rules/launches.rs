@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
-use super::super::super::analyze::FindingKind;
+use super::super::super::finding::FindingKind;
 use super::super::Issue;
 use super::super::scope::Scope;
 use super::super::source::Launch;

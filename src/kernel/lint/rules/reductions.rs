@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tree_sitter::Node;
 
-use super::super::super::analyze::FindingKind;
+use super::super::super::finding::FindingKind;
 use super::super::Issue;
 use super::super::scope::Scope;
 use super::super::source::{Call, Source};

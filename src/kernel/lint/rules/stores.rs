@@ -3,7 +3,7 @@
 
 use tree_sitter::Node;
 
-use super::super::super::analyze::FindingKind;
+use super::super::super::finding::FindingKind;
 use super::super::Issue;
 use super::super::scope::Scope;
 use super::super::source::{Call, Launch};
