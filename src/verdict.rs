@@ -14,6 +14,7 @@ mod restart;
 mod roles;
 pub mod shapes;
 mod summary;
+pub mod told;
 
 pub use cause::Hypothesis;
 pub use checks::{Check, CheckStatus};

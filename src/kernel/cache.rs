@@ -30,6 +30,8 @@ pub struct Metadata {
     pub triton_version: Option<String>,
     /// Whether it is a debug build, which checks its own arithmetic.
     pub debug: Option<bool>,
+    /// Hash of the compilation, as launches in a trace name it.
+    pub hash: Option<String>,
 }
 
 /// A cache entry that was read.
@@ -186,5 +188,6 @@ fn metadata(bytes: &[u8]) -> Option<Metadata> {
             .and_then(number),
         triton_version: value.get("triton_version").and_then(|v| v.as_str()).map(str::to_owned),
         debug: value.get("debug").and_then(serde_json::Value::as_bool),
+        hash: value.get("hash").and_then(|v| v.as_str()).map(str::to_owned),
     })
 }

@@ -26,15 +26,13 @@ pub fn of_trace(id: InputId, compilations: &[Compilation]) -> Vec<(Event, Kernel
             let metadata = Metadata {
                 debug: compilation.debug,
                 num_warps: compilation.num_warps,
+                hash: compilation.hash.clone(),
                 ..Metadata::default()
             };
             let mut event = event(id, "", &kernel, &metadata);
             event.span.line = compilation.line;
             event.span.byte = compilation.byte as u64;
             event.span.lines = 1;
-            if let Data::CompiledKernel(compiled) = &mut event.data {
-                compiled.compilation.clone_from(&compilation.hash);
-            }
             found.push((event, kernel));
         }
     }
@@ -131,7 +129,7 @@ fn event(input: InputId, key: &str, kernel: &Kernel, metadata: &Metadata) -> Eve
             folder: key.to_owned(),
             debug: metadata.debug == Some(true),
             threads: threads(metadata),
-            compilation: None,
+            compilation: metadata.hash.clone(),
         }),
         text,
     }

@@ -18,6 +18,8 @@ use crate::read::event::{CompiledKernel, Dim3};
 use crate::source::{Input, InputKind};
 use crate::verdict::Verdict;
 use crate::verdict::cause::{View, compiled};
+use crate::verdict::launches::{compilation_of, traced as traced_launches};
+use crate::verdict::told::told;
 
 mod arguments;
 
@@ -64,13 +66,24 @@ pub(super) fn plan(case: &Case, verdict: &Verdict, inputs: &[Input]) -> Plan {
         .kernels()
         .filter(|(_, kernel)| named.is_some() && compiled::leads_to(&view, kernel))
         .find_map(|(evidence, _)| of(evidence));
-    match led_to {
+    match led_to.or_else(|| traced(&view, inputs)) {
         Some(found) => {
             let arguments = arguments::of_launch(&view, &found.kernel);
             bound(&view, inputs, &found, arguments)
         }
         None => nothing(inputs),
     }
+}
+
+/// The kernel of a traced launch that wraps, where nothing else names a kernel: the cache entry of the same compilation.
+fn traced<'a>(view: &View<'a>, inputs: &[Input]) -> Option<Found<'a>> {
+    let launches = traced_launches(view.case, view.root);
+    let wraps = launches.iter().filter(|launch| launch.launch.last_of_trace && launch.wraps());
+    let hashes: Vec<&str> = wraps.filter_map(|launch| launch.launch.compilation.as_deref()).collect();
+    let same = |evidence| compilation_of(view.case, evidence).is_some_and(|hash| hashes.contains(&hash));
+    let named = view.places.fault.as_ref().is_some_and(|fault| fault.kernel.is_some());
+    let mut kernels = view.case.kernels().filter(|(evidence, _)| !named && same(*evidence));
+    kernels.find_map(|(evidence, _)| find(view, inputs, evidence))
 }
 
 /// The kernel's place on disk: its entry's folder in the cache, or its file.
@@ -123,7 +136,7 @@ fn bound(view: &View<'_>, inputs: &[Input], found: &Found<'_>, arguments: Argume
     };
     let mut wanted = wanted(found, &spec, &arguments);
     // Masks say more than the launch: a grid that they give grows with the size that is tried.
-    if let Some(launch) = compiled::launch_of(view, &found.kernel.model.entry)
+    if let Some(launch) = told(view.case, view.root, &found.kernel)
         && wanted.iter().any(|want| want.name.starts_with("--grid") || want.name.starts_with("--block"))
     {
         let axes = |flag: &str, dims: Option<Dim3>| {
@@ -131,8 +144,8 @@ fn bound(view: &View<'_>, inputs: &[Input], found: &Found<'_>, arguments: Argume
             dims.filter(|_| asked).map(|dims| dims.map(|size| size.to_string()).join(","))
         };
         let told = Spec {
-            grid: axes("--grid", launch.grid),
-            block: axes("--block", launch.block_dim),
+            grid: axes("--grid", launch.grid()),
+            block: axes("--block", launch.block_dim()),
             ..spec.clone()
         };
         wanted = self::wanted(found, &told, &arguments);

@@ -65,6 +65,7 @@ pub fn run(case: &Case, verdict: &Verdict) -> Vec<Check> {
     checks.extend(driver_agrees(case, verdict));
     checks.extend(overflow_arithmetic(verdict));
     checks.extend(address_distance(case, verdict));
+    checks.extend(launch::faulting(case, verdict));
     checks.extend(launch::last(case, verdict));
     checks.extend(model::extents(case));
     checks.extend(reruns(case, verdict));

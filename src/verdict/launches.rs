@@ -1,10 +1,10 @@
 //! Traced launches beside the kernel that ran: can an index of it wrap with exactly these arguments?
 //!
-//! In: launches that a trace mentions and the compiled kernels of the same trace. Out: [`Traced`] launches, the last one
+//! In: launches that a trace mentions and the compiled kernels of the same trace, or of a cache. Out: [`Traced`] launches, the last one
 //! first, each with the kernel's answer under its exact arguments and grid. A traced launch is no failed launch: whether the
 //! evidence leads to it is the rules' question.
 
-use crate::case::{Case, EvidenceId};
+use crate::case::{Case, EvidenceId, Fact};
 use crate::kernel::bind::Expr;
 use crate::kernel::interval::{Interval, Sign};
 use crate::kernel::{Assigned, Bindings, Kernel, assign};
@@ -78,13 +78,20 @@ pub fn same_rank(event: &Event, root: &Failure) -> bool {
 /// The kernel by its compilation's hash: a name alone may be another specialisation.
 fn compiled<'a>(case: &'a Case, launch: &LaunchMention) -> Option<(EvidenceId, &'a Kernel)> {
     case.kernels().find(|(id, kernel)| {
-        let data = case.get(*id).and_then(|evidence| match &evidence.fact {
-            crate::case::Fact::Event(event) => Some(&event.data),
-            crate::case::Fact::Derived(_) => None,
-        });
-        matches!(data, Some(Data::CompiledKernel(found)) if found.compilation == launch.compilation)
-            && kernel.model.entry == launch.kernel
+        compilation_of(case, *id) == launch.compilation.as_deref() && kernel.model.entry == launch.kernel
     })
+}
+
+/// The hash of the compilation that a kernel's evidence stands for; a trace and a cache give the same one.
+#[must_use]
+pub fn compilation_of(case: &Case, kernel: EvidenceId) -> Option<&str> {
+    match &case.get(kernel)?.fact {
+        Fact::Event(event) => match &event.data {
+            Data::CompiledKernel(found) => found.compilation.as_deref(),
+            _ => None,
+        },
+        Fact::Derived(_) => None,
+    }
 }
 
 fn bindings(kernel: &Kernel, launch: &LaunchMention) -> Bindings {

@@ -188,6 +188,6 @@ pub struct CompiledKernel {
     pub debug: bool,
     /// Threads of a block, where the entry says.
     pub threads: Option<u32>,
-    /// Hash of the compilation, where a trace gives it.
+    /// Hash of the compilation, where a trace or the entry's JSON gives it.
     pub compilation: Option<String>,
 }

@@ -11,6 +11,7 @@ use crate::kernel::{Analysis, Bindings, Finding, FindingKind, Kernel, Number, as
 use crate::read::event::Data;
 use crate::verdict::cause::View;
 use crate::verdict::cause::compiled::{self, Suspect};
+use crate::verdict::told;
 
 /// Ways that are tried.
 const WAY_LIMIT: usize = 512;
@@ -30,7 +31,7 @@ pub(super) struct Arguments {
 
 /// What a tool read off the launch, for a kernel that was not shown to wrap.
 pub(super) fn of_launch(view: &View<'_>, kernel: &Kernel) -> Arguments {
-    let (set, bindings) = told(view, kernel);
+    let (set, bindings) = known(view, kernel);
     let sweep = overflow(&ask(kernel, &bindings, None))
         .and_then(|finding| finding.sweep.as_ref())
         .map(|s| s.name.clone());
@@ -40,7 +41,7 @@ pub(super) fn of_launch(view: &View<'_>, kernel: &Kernel) -> Arguments {
 /// The arguments of a suspect.
 pub(super) fn choose(view: &View<'_>, suspect: &Suspect<'_>) -> Arguments {
     let kernel = suspect.kernel;
-    let (mut set, mut base) = told(view, kernel);
+    let (mut set, mut base) = known(view, kernel);
     let values = &mut base.values;
     let numbers = compiled::numbers(view);
     for number in &numbers {
@@ -94,12 +95,13 @@ fn with_strides(suspect: &Suspect<'_>, mut set: Set, base: &Bindings) -> Argumen
     Arguments { set, bindings, sweep, ways: suspect.assigned.wrapping }
 }
 
-/// What the engineer set and what a tool read off the launch.
-fn told(view: &View<'_>, kernel: &Kernel) -> (Set, Bindings) {
-    let mut bindings = compiled::launch_arguments(view, kernel);
-    let read_off =
-        |(name, value): (&String, &i128)| (name.clone(), (*value, "read off the launch".to_owned()));
-    let mut set: Set = bindings.values.iter().map(read_off).collect();
+/// What the engineer set, and what a tool read off the launch or a trace has of it.
+fn known(view: &View<'_>, kernel: &Kernel) -> (Set, Bindings) {
+    let launch = told::told(view.case, view.root, kernel);
+    let mut bindings = launch.as_ref().map(|launch| launch.bindings(kernel)).unwrap_or_default();
+    let by = launch.as_ref().map_or("", told::Told::by);
+    let named = |(name, value): (&String, &i128)| (name.clone(), (*value, by.to_owned()));
+    let mut set: Set = bindings.values.iter().map(named).collect();
     for (_, event) in view.case.answers() {
         if let Data::Value(value) = &event.data
             && is_integer(kernel, &value.name)

@@ -7,17 +7,17 @@
 use std::collections::BTreeMap;
 
 use crate::case::EvidenceId;
-use crate::kernel::bind::Expr;
 use crate::kernel::{Assigned, Bindings, Finding, FindingKind, Kernel, Number, ask, assign};
-use crate::read::event::{CompiledKernel, Data, FaultingLaunch, GraphMention};
+use crate::read::event::{CompiledKernel, Data, GraphMention};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 use crate::text::number::grouped;
 
 use super::super::failure::Certainty;
-use super::super::launches::traced;
+use super::super::launches::{compilation_of, traced};
 use super::super::shapes::{Likelihood, ShapeRow};
 use super::super::summary::base_name;
+use super::super::told::{is_named, told};
 use super::{Hypothesis, View};
 
 /// Kernels that are tried: suspects by file or name, the first of a cache.
@@ -51,15 +51,16 @@ pub fn suspects<'a>(view: &View<'a>) -> Vec<Suspect<'a>> {
     }
     let numbers = numbers(view);
     // What a trace says about a kernel's own arguments is better than numbers of a log.
-    let ran_safely: Vec<EvidenceId> = traced(view.case, view.root)
+    let ran_safely: Vec<&str> = traced(view.case, view.root)
         .iter()
         .filter(|traced| traced.launch.last_of_trace && traced.fits())
-        .map(|traced| traced.kernel_evidence)
+        .filter_map(|traced| traced.launch.compilation.as_deref())
         .collect();
+    let ran = |id| compilation_of(view.case, id).is_some_and(|hash| ran_safely.contains(&hash));
     let mut found: Vec<Suspect<'a>> = view
         .case
         .kernels()
-        .filter(|(id, kernel)| leads_to(view, kernel) && !ran_safely.contains(id))
+        .filter(|(id, kernel)| leads_to(view, kernel) && !ran(*id))
         .take(KERNEL_LIMIT)
         .filter_map(|(evidence, kernel)| {
             let base = launch_arguments(view, kernel);
@@ -92,37 +93,10 @@ pub fn entry_of<'a>(view: &View<'a>, evidence: EvidenceId) -> Option<&'a Compile
     }
 }
 
-/// The launch that a tool read off the device with its arguments, where it was this kernel's.
-#[must_use]
-pub fn launch_of<'a>(view: &View<'a>, entry: &str) -> Option<&'a FaultingLaunch> {
-    view.case
-        .pick(|data| match data {
-            Data::FaultingLaunch(launch) if !launch.arguments.is_empty() => Some(launch),
-            _ => None,
-        })
-        .next()
-        .map(|(_, _, launch)| launch)
-        .filter(|launch| launch.kernel.as_deref() == Some(entry))
-}
-
-/// Its grid, and its integers by the kernel's own names; a dump without names numbers them.
+/// The grid of a launch whose arguments are known, and its integers by the kernel's own names.
 #[must_use]
 pub fn launch_arguments(view: &View<'_>, kernel: &Kernel) -> Bindings {
-    let mut bindings = Bindings::default();
-    let Some(launch) = launch_of(view, &kernel.model.entry) else { return bindings };
-    if let Some(grid) = launch.grid {
-        bindings.grid = grid.map(|blocks| Some(Expr::Number(i128::from(blocks))));
-    }
-    for (at, parameter) in kernel.model.params.iter().enumerate() {
-        let numbered = format!("arg{at}");
-        let told = launch.arguments.iter().find(|(name, _)| *name == parameter.name || *name == numbered);
-        if let (Some(_), Some((_, value))) = (parameter.int_width, told)
-            && let Ok(value) = value.parse()
-        {
-            bindings.values.insert(parameter.name.clone(), value);
-        }
-    }
-    bindings
+    told(view.case, view.root, kernel).map(|told| told.bindings(kernel)).unwrap_or_default()
 }
 
 /// A replayed graph fails for reasons of its own.
@@ -134,7 +108,7 @@ pub(super) fn replays_a_graph(view: &View<'_>) -> bool {
 #[must_use]
 pub fn leads_to(view: &View<'_>, kernel: &Kernel) -> bool {
     if let Some(name) = view.places.fault.as_ref().and_then(|fault| fault.kernel.as_deref()) {
-        return name == kernel.model.entry;
+        return is_named(&kernel.model.entry, name);
     }
     let files: Vec<&str> =
         kernel.model.origins.iter().flatten().map(|location| base_name(&location.file)).collect();

@@ -4,13 +4,15 @@
 //! In: dumps. Out: `int32_overflow`, *supported* where the recovered index also fits the launch's arguments and block,
 //! *suspected* from the distance alone; `bad_index`, *suspected*, where one lane stands out.
 
-use crate::case::EvidenceId;
+use crate::case::{EvidenceId, Fact};
 use crate::read::coredump::{Argument, ArgumentKind, Displaced, DumpSummary, Fault, Grid, RowIs};
+use crate::read::event::Data;
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 use crate::text::number::grouped;
 
 use super::super::failure::Certainty;
+use super::super::told;
 use super::{Hypothesis, View};
 
 /// The rule.
@@ -25,6 +27,7 @@ fn explain(view: &View<'_>, id: EvidenceId, dump: &DumpSummary) -> Vec<Hypothesi
     let mut found = Vec::new();
     let Some(fault) = dump.fault() else { return found };
     let grid = dump.faulting_grid();
+    let names = names(view, id);
     let best = dump
         .faults
         .iter()
@@ -32,8 +35,8 @@ fn explain(view: &View<'_>, id: EvidenceId, dump: &DumpSummary) -> Vec<Hypothesi
         .filter(|d| d.is_telling())
         .max_by_key(|d| d.agreements.len());
     if let Some(displaced) = best {
-        found.push(wrapped(view, id, displaced, grid));
-    } else if let Some(product) = grid.and_then(overflowing_product) {
+        found.push(wrapped(view, id, displaced, &names));
+    } else if let Some(product) = grid.and_then(|grid| overflowing_product(grid, &names)) {
         found.push(hypothesis(CauseKind::Int32Overflow, Certainty::Suspected, product, id, view));
     }
     if best.is_none()
@@ -44,8 +47,8 @@ fn explain(view: &View<'_>, id: EvidenceId, dump: &DumpSummary) -> Vec<Hypothesi
     found
 }
 
-fn wrapped(view: &View<'_>, id: EvidenceId, displaced: &Displaced, grid: Option<&Grid>) -> Hypothesis {
-    let pointer = argument_name(grid, displaced.argument);
+fn wrapped(view: &View<'_>, id: EvidenceId, displaced: &Displaced, names: &[String]) -> Hypothesis {
+    let pointer = name(names, displaced.argument);
     let mut text = format!(
         "register {} holds {:#x}: {pointer} ({:#x}) plus an index that wrapped; moved back up by 2^32 × {} bytes it is element {}",
         displaced.registers,
@@ -59,13 +62,13 @@ fn wrapped(view: &View<'_>, id: EvidenceId, displaced: &Displaced, grid: Option<
             let what = match agreement.row_is {
                 RowIs::Block(_) => "the faulting block".to_owned(),
                 RowIs::ArgumentPlusBlock(ordinal, _) => {
-                    format!("{} plus the faulting block", argument_name(grid, ordinal))
+                    format!("{} plus the faulting block", name(names, ordinal))
                 }
             };
             text.push_str(&format!(
                 " = row {} × {} {} + {}, and that row is {what}",
                 grouped(u128::from(agreement.row)),
-                argument_name(grid, agreement.stride_argument),
+                name(names, agreement.stride_argument),
                 grouped(u128::from(agreement.stride)),
                 grouped(u128::from(agreement.column)),
             ));
@@ -77,7 +80,7 @@ fn wrapped(view: &View<'_>, id: EvidenceId, displaced: &Displaced, grid: Option<
 }
 
 /// Two integer arguments whose product passes 2^31-1: a suspicion from sizes alone.
-fn overflowing_product(grid: &Grid) -> Option<String> {
+fn overflowing_product(grid: &Grid, names: &[String]) -> Option<String> {
     let integers: Vec<(&Argument, i128)> = grid
         .arguments
         .iter()
@@ -94,9 +97,9 @@ fn overflowing_product(grid: &Grid) -> Option<String> {
         .min_by_key(|(_, _, product)| *product)?;
     Some(format!(
         "the launch's arguments {} {} × {} {} = {} pass 2,147,483,647: a row offset in 32 bits wraps",
-        name(left.0),
+        name(names, left.0.ordinal),
         grouped(left.1.unsigned_abs()),
-        name(right.0),
+        name(names, right.0.ordinal),
         grouped(right.1.unsigned_abs()),
         grouped(product.unsigned_abs()),
     ))
@@ -113,13 +116,20 @@ fn odd_lane(fault: &Fault) -> Option<String> {
     ))
 }
 
-fn argument_name(grid: Option<&Grid>, ordinal: u16) -> String {
-    grid.and_then(|grid| grid.arguments.iter().find(|argument| argument.ordinal == ordinal))
-        .map_or_else(|| format!("argument {ordinal}"), name)
+/// The arguments' names, where the kernel's compiled form is among the inputs: a dump has none.
+fn names(view: &View<'_>, id: EvidenceId) -> Vec<String> {
+    let launch = view.case.get(id).and_then(|evidence| match &evidence.fact {
+        Fact::Event(event) => match &event.data {
+            Data::FaultingLaunch(launch) => told::named(view.case, launch),
+            _ => None,
+        },
+        Fact::Derived(_) => None,
+    });
+    launch.into_iter().flatten().map(|(name, _)| name).collect()
 }
 
-fn name(argument: &Argument) -> String {
-    argument.name.clone().unwrap_or_else(|| format!("argument {}", argument.ordinal))
+fn name(names: &[String], ordinal: u16) -> String {
+    names.get(usize::from(ordinal)).cloned().unwrap_or_else(|| format!("argument {ordinal}"))
 }
 
 fn hypothesis(

@@ -16,6 +16,7 @@ use crate::text::number::grouped;
 
 use super::super::failure::Certainty;
 use super::super::shapes::{Likelihood, ShapeRow};
+use super::super::told;
 use super::{Hypothesis, View, compiled};
 
 /// Reports that are weighed.
@@ -326,14 +327,14 @@ fn size(view: &View<'_>, report: &ProbeReport) -> Result<Size, String> {
     Ok(Size { value, words: format!("this log's {}", shape.words()), was_tried: tried(value) })
 }
 
-/// The swept argument as a tool read it off the faulting launch; an error where another argument differs.
+/// The swept argument as a tool read it off the faulting launch, or as a trace has it; an error where another argument differs.
 fn from_launch(view: &View<'_>, report: &ProbeReport, name: &str) -> Option<Result<i64, String>> {
-    let launch = compiled::launch_of(view, &report.kernel.entry)?;
+    let arguments = told::arguments(view.case, view.root, &report.kernel.entry)?;
     let value = |name: &str| -> Option<i64> {
         // A dump without names numbers the arguments, in the order of the report's.
         let at = report.bindings.iter().position(|bound| bound.name == name)?;
         let numbered = format!("arg{at}");
-        let told = launch.arguments.iter().find(|(known, _)| known == name || *known == numbered);
+        let told = arguments.iter().find(|(known, _)| known == name || *known == numbered);
         told.and_then(|(_, value)| value.parse().ok())
     };
     let swept = value(name)?;

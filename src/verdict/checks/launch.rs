@@ -1,9 +1,10 @@
-//! Does the last traced launch wrap with its own arguments?
+//! Does a launch whose arguments are known wrap with them: the one that a tool read off the device, the last one of a trace?
 //!
-//! In: the case and the verdict. Out: one check where a trace is at hand: it holds, it fails, or it is unknown and the reading
-//! says what the trace lacks. The launch is the last one that was begun, not the one that failed.
+//! In: the case and the verdict. Out: a check for each such launch: it holds, it fails, or it is unknown and the reading says
+//! what is lacking. The last launch of a trace is the last one that was begun, not the one that failed.
 
 use crate::case::{Case, EvidenceId};
+use crate::kernel::assign;
 use crate::read::event::{Data, LaunchMention, Place};
 use crate::tables::class::FailureClass;
 
@@ -11,6 +12,7 @@ use super::super::Verdict;
 use super::super::cause::traced::arguments;
 use super::super::launches::{same_rank, traced};
 use super::super::summary::base_name;
+use super::super::told;
 use super::{Check, CheckStatus};
 
 /// The check, where a trace mentions a launch of the process that failed.
@@ -63,6 +65,50 @@ pub(super) fn last(case: &Case, verdict: &Verdict) -> Option<Check> {
         _ => "Does the last launch that the trace holds wrap a 32-bit index?",
     };
     Some(Check { id: "last-launch", title, status, reading, evidence })
+}
+
+/// The check of the launch that a tool read off the device with its arguments.
+pub(super) fn faulting(case: &Case, verdict: &Verdict) -> Option<Check> {
+    let root = verdict.failures.first()?;
+    if verdict.class != FailureClass::IllegalAddress {
+        return None;
+    }
+    let (id, _, launch) = case
+        .pick(|data| match data {
+            Data::FaultingLaunch(launch) if !launch.arguments.is_empty() => Some(launch),
+            _ => None,
+        })
+        .next()?;
+    let name = launch.kernel.as_deref()?;
+    let arguments = told::named(case, launch).unwrap_or_else(|| launch.arguments.clone());
+    let words: Vec<String> = arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let call = format!("{name}({})", words.join(", "));
+    let kernels = case.kernels().filter(|(_, kernel)| told::is_named(&kernel.model.entry, name));
+    let answered = kernels.into_iter().find_map(|(evidence, kernel)| match told::told(case, root, kernel) {
+        Some(told @ told::Told::Device(_)) => Some((evidence, assign(kernel, &told.bindings(kernel), &[]))),
+        _ => None,
+    });
+    let (status, reading) = match &answered {
+        Some((_, assigned)) if assigned.tried == 1 && assigned.always_wraps() => {
+            (CheckStatus::Holds, format!("{call}: an index in 32 bits wraps with these arguments"))
+        }
+        Some((_, assigned)) if assigned.tried == 1 && assigned.counterexample.is_some() => {
+            (CheckStatus::Fails, format!("no: in {call} every 32-bit index fits; another cause failed"))
+        }
+        Some((_, assigned)) => {
+            let why = assigned.doubt.as_deref().unwrap_or("its indices can't be followed to the end");
+            (CheckStatus::Unknown, format!("{call}: {why}"))
+        }
+        None => (
+            CheckStatus::Unknown,
+            format!(
+                "{call}: its compiled form (Triton cache entry, TTIR or PTX) among the inputs would tell"
+            ),
+        ),
+    };
+    let evidence = std::iter::once(id).chain(answered.map(|(evidence, _)| evidence)).collect();
+    let title = "Does the launch at fault wrap a 32-bit index with its own arguments?";
+    Some(Check { id: "faulting-launch", title, status, reading, evidence })
 }
 
 fn mentioned<'a>(

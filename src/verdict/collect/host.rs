@@ -24,6 +24,8 @@ enum Says {
     Program,
     /// A launcher, a pool or an interrupted process.
     Launcher,
+    /// A launcher that was told to end.
+    Ended,
     /// A peer or child is gone.
     PeerGone,
     /// Collectives.
@@ -49,6 +51,14 @@ pub fn exception(exception: &Exception) -> Option<Claim> {
             )
             .relayed(Some(Messenger::Launcher)),
         ),
+        Says::Ended => Some(
+            Claim::new(
+                FailureClass::Killed,
+                Weight::Hint,
+                "the launcher got a signal from outside and ended its processes",
+            )
+            .relayed(Some(Messenger::Launcher)),
+        ),
         Says::PeerGone => {
             Some(Claim::new(FailureClass::PythonError, Weight::Hint, "a connection to another process broke"))
         }
@@ -61,6 +71,10 @@ fn says(exception: &Exception) -> Says {
     let message = exception.message.as_str();
     if name.ends_with("Warning") || name == "SystemExit" && matches!(message.trim(), "0" | "") {
         return Says::Nothing;
+    }
+    // torchrun: `SignalException: Process 560 got signal: 15`
+    if name == "SignalException" && message.contains("got signal: ") {
+        return Says::Ended;
     }
     let launcher = [
         "ChildFailedError",
