@@ -144,7 +144,7 @@ pub fn machine_limit(kernel: &Kernel, bindings: &Bindings, name: &str) -> i128 {
             let env = environment(&kernel.model, &bindings, &std::collections::BTreeSet::new(), &roots);
             let facts: Vec<_> = access.facts.iter().chain(&common).copied().collect();
             let goal = Goal { node: access.meant, upward: true, limit: MACHINE_BYTES };
-            let mut fuel = Fuel { per_search: 40, total: 40 };
+            let mut fuel = Fuel { per_search: 40, total: 40, ..Fuel::default() };
             // Only a point past the limit counts: what can't be bounded says nothing about memory.
             !matches!(env.search(goal, &facts, &mut fuel), Outcome::Passes { .. })
         })

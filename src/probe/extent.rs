@@ -14,7 +14,7 @@ use crate::kernel::sym::{NodeId, VarKind};
 use crate::kernel::{Kernel, analyze};
 
 /// Boxes that one search may look at.
-const FUEL: Fuel = Fuel { per_search: 4_000, total: 40_000 };
+const FUEL: Fuel = Fuel { per_search: 4_000, total: 40_000, nodes: 10_000_000 };
 
 /// One axis of a grid.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,6 +15,8 @@ mod fields;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use super::Reading;
 use super::event::{Data, DriverFault, DriverFaultKind, EnvironmentFact, Event, InputId, Origin, Span};
 use super::scan::clip;
@@ -23,6 +25,8 @@ use fields::Field;
 
 /// Unhealthy fields that are kept: a broken GPU shows a page of them.
 const FAULT_LIMIT: usize = 64;
+/// Different facts that are kept: sixteen GPUs of one machine share nearly all of theirs.
+const FACT_LIMIT: usize = 256;
 /// Longest value that is kept.
 const VALUE_LIMIT_BYTES: usize = 200;
 
@@ -65,12 +69,14 @@ fn as_state(event: &mut Event) {
 
 fn events(input: InputId, fields: &[Field]) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
+    let (mut facts, mut faults) = (HashSet::new(), 0);
     for field in fields {
-        if let Some((name, value)) = fact(field) {
-            let data = Data::Environment(EnvironmentFact { name: name.to_owned(), value: value.to_owned() });
-            if !events.iter().any(|event| event.data == data) {
-                events.push(event(input, field, data));
-            }
+        if let Some((name, value)) = fact(field)
+            && facts.len() < FACT_LIMIT
+            && facts.insert((name, value))
+        {
+            let fact = EnvironmentFact { name: name.to_owned(), value: value.to_owned() };
+            events.push(event(input, field, Data::Environment(fact)));
         }
         if let Some((kind, detail)) = fault(field) {
             let fault = DriverFault { kind, pci: field.gpu.clone(), detail, state: true };
@@ -79,7 +85,8 @@ fn events(input: InputId, fields: &[Field]) -> Vec<Event> {
                 matches!(&event.data, Data::DriverFault(other)
                     if kind == DriverFaultKind::GpuLost && other.kind == kind && other.pci == fault.pci)
             });
-            if !known && events.len() < FAULT_LIMIT {
+            if !known && faults < FAULT_LIMIT {
+                faults += 1;
                 events.push(event(input, field, Data::DriverFault(fault)));
             }
         }

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use super::event::{Data, Event, SanitizerFinding, SanitizerRecord, SanitizerSummary};
 use super::lines::{Cx, Line, Taken, segments};
 use super::pattern::Pattern;
-use run::{Run, Step};
+use run::{FOREIGN_LIMIT, Run, Step};
 
 pub(super) use detail::hex;
 pub(super) use head::empty;
@@ -47,6 +47,11 @@ static SUMMARY: Pattern = Pattern::new(r"(ERROR|LEAK|RACECHECK) SUMMARY: (\d+)")
 static RACES: Pattern = Pattern::new(r"\((\d+) errors?, (\d+) warnings?");
 static LEAKS: Pattern = Pattern::new(r"leaked in (\d+) allocation");
 
+/// Lines of other processes that all reports of an input may be looked for behind: hundreds of processes whose reports begin
+/// line by line would each be read past all others.
+const PASSED_LIMIT: usize = 200_000;
+const PASSED: &str = "lines of other processes inside sanitizer reports";
+
 /// Events looked back at for a record of the same place: one program has few of them.
 const RECENT: usize = 64;
 
@@ -58,11 +63,15 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
     }
     let Some(marker) = marker_of(body).filter(|marker| is_report(body, marker)) else { return Taken::No };
     let mut reader = Reader::default();
-    let mut run = Run::new(line, marker, cx.bytes());
+    let foreign = if cx.spend(PASSED, PASSED_LIMIT) { FOREIGN_LIMIT } else { 0 };
+    let mut run = Run::new(line, marker, cx.bytes(), foreign);
     while let Some(step) = run.next(line.input) {
         reader.step(&step, line, cx);
     }
     reader.close(run.number(), line, cx);
+    for _ in 0..run.passed() {
+        cx.spend(PASSED, PASSED_LIMIT);
+    }
     Taken::Whole
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Flow {
     depth: Vec<usize>,
     /// For each loop header: its blocks and its only back edge's block, `None` with several.
     pub loops: Vec<Loop>,
+    /// For each block, the loops that it stands in, as indices.
+    loops_of: Vec<Vec<usize>>,
     /// A branch whose targets aren't known.
     pub indirect: bool,
 }
@@ -235,12 +237,19 @@ impl Flow {
             let latch = if let [only] = latches.as_slice() { Some(*only) } else { None };
             self.loops.push(Loop { header, latch, blocks });
         }
+        self.loops_of = vec![Vec::new(); self.blocks.len()];
+        for (index, own) in self.loops.iter().enumerate() {
+            for &block in &own.blocks {
+                if let Some(list) = self.loops_of.get_mut(block) {
+                    list.push(index);
+                }
+            }
+        }
     }
 
     /// The loops that a block stands in, as indices.
-    pub(super) fn loops_of(&self, block: usize) -> Vec<usize> {
-        let inside = |l: &Loop| l.blocks.binary_search(&block).is_ok();
-        self.loops.iter().enumerate().filter(|(_, l)| inside(l)).map(|(at, _)| at).collect()
+    pub(super) fn loops_of(&self, block: usize) -> &[usize] {
+        self.loops_of.get(block).map_or(&[], Vec::as_slice)
     }
 
     /// The exits on the way to a block that must have been taken: block, which exit.

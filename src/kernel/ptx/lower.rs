@@ -5,7 +5,7 @@
 
 mod compute;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::flow::Flow;
 use super::{Entry, Instruction, Module, Operand};
@@ -37,6 +37,8 @@ pub(super) struct Lowering<'m> {
     pub(super) accesses: Vec<Access>,
     pub(super) lost: Vec<(String, usize)>,
     pub(super) pointer_params: Vec<bool>,
+    /// Whole parameters by name.
+    param_named: HashMap<&'m str, usize>,
     pub(super) depth: usize,
 }
 
@@ -66,11 +68,18 @@ pub fn lower(module: &Module, entry: &Entry) -> Model {
         accesses: Vec::new(),
         lost: Vec::new(),
         pointer_params: entry.params.iter().map(|p| p.is_pointer).collect(),
+        param_named: whole_params(entry),
         depth: 0,
     };
     lowering.mark_pointers();
     lowering.all_accesses();
     lowering.finish()
+}
+
+/// Parameters that are no arrays, by name; of two with one name the first.
+fn whole_params(entry: &Entry) -> HashMap<&str, usize> {
+    let params = entry.params.iter().enumerate().rev();
+    params.filter(|(_, param)| param.array_bytes == 0).map(|(at, param)| (param.name.as_str(), at)).collect()
 }
 
 /// The registers that an instruction sets.
@@ -127,12 +136,16 @@ pub(super) fn result_width(instruction: &Instruction) -> u8 {
 impl Lowering<'_> {
     /// A parameter is a pointer where the text says so or where its value is converted to a global address.
     fn mark_pointers(&mut self) {
+        let mut seen = HashSet::new();
         for index in 0..self.entry.instructions.len() {
             let Some(instruction) = self.entry.instructions.get(index) else { continue };
             if !instruction.opcode.starts_with("cvta.to.global") {
                 continue;
             }
             let Some(Operand::Register(register)) = instruction.operands.get(1) else { continue };
+            if !seen.insert(*register) {
+                continue;
+            }
             for &def in self.defs.get(*register as usize).map_or(&[][..], Vec::as_slice) {
                 if let Some(param) = self.entry.instructions.get(def).and_then(|i| self.param_of(i))
                     && let Some(slot) = self.pointer_params.get_mut(param)
@@ -150,9 +163,7 @@ impl Lowering<'_> {
         }
         match instruction.operands.get(1) {
             Some(Operand::Address(base, 0)) => match base.as_ref() {
-                Operand::Symbol(name) => {
-                    self.entry.params.iter().position(|p| p.name == *name && p.array_bytes == 0)
-                }
+                Operand::Symbol(name) => self.param_named.get(name.as_str()).copied(),
                 _ => None,
             },
             _ => None,
@@ -167,9 +178,7 @@ impl Lowering<'_> {
                 *node = self.carries.resolve(&mut self.dag, *node);
             }
         }
-        let used: Vec<bool> = (0..self.entry.params.len())
-            .map(|index| self.entry.instructions.iter().any(|i| self.param_of(i) == Some(index)))
-            .collect();
+        let used: HashSet<usize> = self.entry.instructions.iter().filter_map(|i| self.param_of(i)).collect();
         let params = self.entry.params.iter().enumerate().map(|(index, param)| {
             let pointer = self.pointer_params.get(index).copied().unwrap_or(false);
             let width = (param.array_bytes == 0 && !pointer && !param.ty.starts_with('f'))
@@ -180,7 +189,7 @@ impl Lowering<'_> {
                 int_width: width.flatten(),
                 pointee_bytes: pointer.then_some(0),
                 divisibility: 1,
-                used: used.get(index).copied().unwrap_or(true),
+                used: used.contains(&index),
             }
         });
         let origins =

@@ -3,7 +3,7 @@
 //! In: instructions that touch global memory. Out: [`Access`]es. A fact is the guard, the branches on the way, and for a
 //! loop the condition of its back edge one round earlier.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::flow::Loop;
 use super::known::{Effect, effect, harmless_call};
@@ -129,7 +129,8 @@ impl Lowering<'_> {
 
     /// The pointer at the start of an address, and the rest.
     fn split_base(&mut self, address: NodeId) -> (Base, NodeId) {
-        let leaf = self.pointer_leaf(address, 0, true).or_else(|| self.pointer_leaf(address, 0, false));
+        let leaf = |sure| self.pointer_leaf(address, 0, sure, &mut HashSet::new());
+        let leaf = leaf(true).or_else(|| leaf(false));
         let Some(leaf) = leaf else { return (Base::Computed, address) };
         let base = match self.dag.as_var(leaf).map(|(_, v)| v.kind.clone()) {
             Some(VarKind::Arg(index)) => {
@@ -140,21 +141,29 @@ impl Lowering<'_> {
             }
             _ => Base::Computed,
         };
-        let offset = self.without(address, leaf, 0);
+        let offset = self.without(address, leaf, 0, &mut HashMap::new());
         (base, offset)
     }
 
-    /// A 64-bit parameter, or a loaded pointer, that is added into an address.
-    fn pointer_leaf(&self, id: NodeId, depth: usize, sure: bool) -> Option<NodeId> {
-        if depth > 200 {
+    /// A 64-bit parameter, or a loaded pointer, that is added into an address. `seen` are sums without one: a sum that stands
+    /// twice in another, over and over, has more paths than anybody can walk.
+    fn pointer_leaf(
+        &self,
+        id: NodeId,
+        depth: usize,
+        sure: bool,
+        seen: &mut HashSet<NodeId>,
+    ) -> Option<NodeId> {
+        if depth > 200 || !seen.insert(id) {
             return None;
         }
         let node = self.dag.node(id);
         match (node.op, node.args()) {
             (Op::Add, &[a, b]) => {
-                self.pointer_leaf(a, depth + 1, sure).or_else(|| self.pointer_leaf(b, depth + 1, sure))
+                let first = self.pointer_leaf(a, depth + 1, sure, seen);
+                first.or_else(|| self.pointer_leaf(b, depth + 1, sure, seen))
             }
-            (Op::Sub, &[a, _]) => self.pointer_leaf(a, depth + 1, sure),
+            (Op::Sub, &[a, _]) => self.pointer_leaf(a, depth + 1, sure, seen),
             (Op::Var(_), _) if node.width == 64 => match self.dag.as_var(id).map(|(_, v)| &v.kind) {
                 Some(VarKind::Arg(index)) => {
                     let known = self.pointer_params.get(*index).copied().unwrap_or(false);
@@ -174,27 +183,35 @@ impl Lowering<'_> {
         }
     }
 
-    /// An address with one leaf of its sum taken out.
-    fn without(&mut self, id: NodeId, leaf: NodeId, depth: usize) -> NodeId {
+    /// An address with one leaf of its sum taken out, once. `known` are the sums that were gone through.
+    fn without(
+        &mut self,
+        id: NodeId,
+        leaf: NodeId,
+        depth: usize,
+        known: &mut HashMap<NodeId, NodeId>,
+    ) -> NodeId {
         if id == leaf {
             return self.dag.constant(0, 64);
         }
+        if let Some(&known) = known.get(&id) {
+            return known;
+        }
         let node = self.dag.node(id);
-        if depth > 200 || !matches!(node.op, Op::Add | Op::Sub) {
-            return id;
-        }
-        let args = node.args().to_vec();
-        if let [a, b] = *args.as_slice() {
-            let first = self.without(a, leaf, depth + 1);
+        let mut rest = id;
+        if depth <= 200
+            && let (Op::Add | Op::Sub, &[a, b]) = (node.op, node.args())
+        {
+            let first = self.without(a, leaf, depth + 1, known);
             if first != a {
-                return self.dag.make(node.op, 64, &[first, b], node.origin);
-            }
-            if node.op == Op::Add {
-                let second = self.without(b, leaf, depth + 1);
-                return self.dag.make(Op::Add, 64, &[a, second], node.origin);
+                rest = self.dag.make(node.op, 64, &[first, b], node.origin);
+            } else if node.op == Op::Add {
+                let second = self.without(b, leaf, depth + 1, known);
+                rest = self.dag.make(Op::Add, 64, &[a, second], node.origin);
             }
         }
-        id
+        known.insert(id, rest);
+        rest
     }
 
     /// The predicate of a block's exit as a fact.
@@ -207,7 +224,7 @@ impl Lowering<'_> {
 
     /// What holds in a block.
     fn ways(&mut self, block: usize) -> Ways {
-        let inside = self.flow.loops_of(block);
+        let inside = self.flow.loops_of(block).to_vec();
         let mut facts: Vec<Fact> = Vec::new();
         for (from, exit) in self.flow.taken(block) {
             // A condition out of a loop that was left belongs to its last round.
@@ -371,6 +388,21 @@ fn widths(instruction: &Instruction, is_copy: bool) -> (u32, u32) {
 #[cfg(test)]
 mod tests {
     use crate::kernel::cache;
+    use crate::kernel::model::Base;
+
+    /// A sum of itself, two hundred times over, without a pointer in it: 2²⁰⁰ paths.
+    #[test]
+    fn sums_that_double_are_gone_through_once() {
+        let doubled = "add.s64 %rd2, %rd2, %rd2;\n".repeat(150);
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.visible .entry k(.param .u64 k_param_0)\n{{\n\
+             cvt.u64.u32 %rd2, %tid.x;\n{doubled}ld.param.u64 %rd1, [k_param_0];\n\
+             add.s64 %rd3, %rd2, %rd1;\nst.global.u32 [%rd2], %r1;\nst.global.u32 [%rd3], %r1;\nret;\n}}\n"
+        );
+        let kernel = cache::from_ptx(&text).remove(0);
+        let bases: Vec<_> = kernel.model.accesses.iter().map(|a| a.base.clone()).collect();
+        assert_eq!(bases, [Base::Computed, Base::Param(0)]);
+    }
 
     #[test]
     fn a_vector_access_has_its_whole_width() {

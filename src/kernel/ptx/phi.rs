@@ -54,9 +54,9 @@ impl Lowering<'_> {
         let left: Vec<usize> = self
             .flow
             .loops_of(at)
-            .into_iter()
+            .iter()
             .filter(|l| !inside.contains(l))
-            .filter_map(|l| self.flow.loops.get(l))
+            .filter_map(|&l| self.flow.loops.get(l))
             .map(|l| l.header)
             .collect();
         if left.is_empty() {
@@ -99,7 +99,7 @@ impl Lowering<'_> {
         } else {
             // What a loop carries has to be known at its header first: a join inside that is asked for from the way
             // back would otherwise find itself unfinished.
-            for own in self.flow.loops_of(block) {
+            for own in self.flow.loops_of(block).to_vec() {
                 let header = self.flow.loops.get(own).map_or(block, |l| l.header);
                 if header != block {
                     self.on_entry_to(register, header);

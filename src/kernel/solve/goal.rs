@@ -39,17 +39,19 @@ pub enum Outcome {
     },
 }
 
-/// Work left, counted in boxes.
+/// Work left, counted in boxes and nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct Fuel {
     /// Boxes for one search.
     pub per_search: u32,
     /// Boxes for all searches together.
     pub total: u32,
+    /// Nodes that all searches together may prepare: a chain of operations, each of them stored, costs its length for each.
+    pub nodes: u64,
 }
 
 impl Default for Fuel {
     fn default() -> Self {
-        Self { per_search: 400, total: 8_000 }
+        Self { per_search: 400, total: 8_000, nodes: 10_000_000 }
     }
 }

@@ -99,7 +99,13 @@ impl<'a> Env<'a> {
 
     /// The same, of points alone at which everything in `whole` has a value: no division by zero anywhere in it.
     pub fn search_whole(&self, goal: Goal, facts: &[Fact], whole: &[NodeId], fuel: &mut Fuel) -> Outcome {
+        if fuel.nodes == 0 {
+            let range = self.root(goal.node);
+            let bound = if goal.upward { range.hi } else { range.lo };
+            return Outcome::Open { bound, pointless: false };
+        }
         let search = self.prepare(goal, facts, whole);
+        fuel.nodes = fuel.nodes.saturating_sub(search.values.ids().len() as u64);
         let mut outcome = search.run(fuel);
         if !goal.upward {
             // Inside, the search maximises the negated node.

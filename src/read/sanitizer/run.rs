@@ -12,7 +12,7 @@ use crate::read::event::InputId;
 use crate::read::lines::{Line, Stream, segments};
 
 /// Lines of other processes in a row that may stand inside a run.
-const FOREIGN_LIMIT: usize = 512;
+pub const FOREIGN_LIMIT: usize = 512;
 /// Bytes of a report line that are looked at.
 const LINE_LIMIT_BYTES: usize = 4_096;
 
@@ -39,11 +39,15 @@ pub struct Run<'a> {
     at: usize,
     number: u64,
     started: bool,
+    /// Lines of other processes in a row that are passed over.
+    foreign_limit: usize,
+    /// How many were.
+    passed: usize,
 }
 
 impl<'a> Run<'a> {
     /// A walk that begins with `first`, whose body begins with `marker`.
-    pub fn new(first: &Line<'_>, marker: &str, bytes: &'a [u8]) -> Self {
+    pub fn new(first: &Line<'_>, marker: &str, bytes: &'a [u8], foreign_limit: usize) -> Self {
         let start = usize::try_from(first.byte).unwrap_or(usize::MAX).min(bytes.len());
         let end = usize::try_from(first.end).unwrap_or(usize::MAX).min(bytes.len());
         let raw = bytes.get(start..end).unwrap_or_default();
@@ -57,7 +61,14 @@ impl<'a> Run<'a> {
             at: start,
             number: first.number,
             started: false,
+            foreign_limit,
+            passed: 0,
         }
+    }
+
+    /// Lines of other processes that were passed over.
+    pub fn passed(&self) -> usize {
+        self.passed
     }
 
     /// Number of the line after the last one given.
@@ -67,7 +78,7 @@ impl<'a> Run<'a> {
 
     /// The next line of the report.
     pub fn next(&mut self, input: InputId) -> Option<Step<'a>> {
-        for _ in 0..FOREIGN_LIMIT {
+        for _ in 0..=self.foreign_limit {
             let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
             let len = memchr(b'\n', rest).unwrap_or(rest.len());
             let (byte, number) = (self.at, self.number);
@@ -100,6 +111,7 @@ impl<'a> Run<'a> {
             if same {
                 return None;
             }
+            self.passed += 1;
             advance(self);
         }
         None

@@ -28,7 +28,7 @@ impl Parser<'_> {
         while let Some(token) = self.tokens.get(self.at) {
             match &token.kind {
                 Kind::Line if braces == 0 && !self.continues() => break,
-                Kind::Line => self.at += 1,
+                Kind::Line => self.skip_lines(),
                 Kind::Sign('}') if braces == 0 => break,
                 Kind::Sign('{') if braces > 0 || self.at_attributes() => {
                     op.words.push(token.clone());
