@@ -84,6 +84,10 @@ pub fn run(args: &KernelArgs, out: &mut dyn Write) -> Result<u8> {
     for target in found.targets {
         let (path, entry) = match target {
             files::Target::Python { path, text } => {
+                if text.len() > lint::MAX_SOURCE {
+                    let limit = lint::MAX_SOURCE >> 20;
+                    view.diagnostics.push(format!("{path}: only its first {limit} MiB were checked"));
+                }
                 view.kernels.extend(
                     lint::lint(&path, &text).into_iter().map(|file| KernelView::of_source(&path, &file)),
                 );

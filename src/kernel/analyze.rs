@@ -12,8 +12,12 @@ use super::finding::{Analysis, Answer, Finding, Unknown};
 use super::launch::{GridAssumption, applying, grid_assumptions, grid_sizes, thread_facts, value_of};
 use super::model::{Access, Model};
 use super::solve::{Fact, Fuel};
-use super::sym::Origin;
+use super::sym::{NodeId, Origin};
 use super::verdicts::verdicts;
+
+/// Nodes that the accesses of a kernel may need, counted for each: a chain of operations of which each one is stored costs its
+/// length for each of them, in every analysis. Large kernels of libraries need a tenth.
+const MAX_FOLLOWED: usize = 2_000_000;
 
 /// A kernel ready to be analysed under any bindings.
 #[derive(Debug)]
@@ -30,7 +34,17 @@ impl Kernel {
     /// Prepares a model.
     #[must_use]
     pub fn new(mut model: Model) -> Self {
+        let mut left = MAX_FOLLOWED;
         for access in &mut model.accesses {
+            let facts = access.facts.iter().map(|fact| fact.0);
+            let roots: Vec<NodeId> = facts.chain([access.offset]).collect();
+            left = left.saturating_sub(model.dag.slice(&roots).len());
+            if left == 0 {
+                let why = "the kernel is too large to follow as a whole";
+                access.offset = model.dag.opaque(why, 64, access.origin);
+                access.facts.clear();
+                access.also.clear();
+            }
             access.meant = model.dag.meant(access.offset);
         }
         let thread_facts = thread_facts(&mut model);

@@ -13,8 +13,8 @@ use super::location::Location;
 use super::model::Param;
 use source::Source;
 
-/// Largest source that is read, in bytes.
-const MAX_SOURCE: usize = 8 << 20;
+/// Largest source that is read, in bytes: what is no Python at all costs seconds and a hundred times its size.
+pub const MAX_SOURCE: usize = 2 << 20;
 /// Most issues of one kernel.
 const MAX_ISSUES: usize = 1_000;
 /// Most bytes of kernels that are looked at, each as often as it is inside another.

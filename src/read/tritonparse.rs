@@ -131,21 +131,23 @@ fn records<'a>(bytes: &'a [u8], trace: &mut Trace) -> Vec<Record<'a>> {
 }
 
 fn kind(line: &[u8]) -> Kind {
-    let head = line.get(..HEAD_BYTES.min(line.len())).unwrap_or_default();
-    let is = |word: &str| {
-        memmem::find(head, b"\"event_type\"").is_some_and(|at| {
-            let rest = head.get(at + 12..).unwrap_or_default().trim_ascii_start();
-            let value = rest.strip_prefix(b":").unwrap_or_default().trim_ascii_start();
-            value.strip_prefix(b"\"").is_some_and(|value| value.starts_with(word.as_bytes()))
-        })
-    };
-    if is("launch\"") {
+    let head = line.get(..HEAD_BYTES).unwrap_or(line);
+    // Another program may have sorted the keys. Within a text of the line the quotes are escaped, so that this is no text's.
+    let value = value_of_kind(head).or_else(|| value_of_kind(line)).unwrap_or_default();
+    if value.starts_with(b"launch\"") {
         Kind::Launch
-    } else if is("compilation\"") {
+    } else if value.starts_with(b"compilation\"") {
         Kind::Compilation
     } else {
         Kind::Other
     }
+}
+
+/// What follows the opening quote of the event's kind.
+fn value_of_kind(line: &[u8]) -> Option<&[u8]> {
+    const KEY: &[u8] = b"\"event_type\"";
+    let rest = line.get(memmem::find(line, KEY)? + KEY.len()..)?.trim_ascii_start();
+    rest.strip_prefix(b":")?.trim_ascii_start().strip_prefix(b"\"")
 }
 
 /// The sentence about a record that the process did not finish writing.

@@ -52,7 +52,11 @@ pub fn read(input: &Input, id: InputId) -> (Vec<(Event, Kernel)>, Vec<String>) {
         _ => Vec::new(),
     };
     let none = Metadata::default();
-    (kernels.into_iter().map(|(key, kernel)| (event(id, &key, &kernel, &none), kernel)).collect(), Vec::new())
+    let is_cut = input.kind == InputKind::SourceCode && input.bytes.len() > lint::MAX_SOURCE;
+    let notes =
+        is_cut.then(|| format!("only its first {} MiB were checked as a source", lint::MAX_SOURCE >> 20));
+    let found = kernels.into_iter().map(|(key, kernel)| (event(id, &key, &kernel, &none), kernel));
+    (found.collect(), notes.into_iter().collect())
 }
 
 /// What the lints say about a Triton source; none where the input is no such source.

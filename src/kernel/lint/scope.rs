@@ -3,7 +3,8 @@
 //! In: a kernel's tree. Out: [`Facts`] of any expression, an address's terms, the pointer it starts from. Names are read
 //! without following branches: what a name is anywhere counts everywhere, in the way that makes fewer findings.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tree_sitter::Node;
 
@@ -89,6 +90,8 @@ pub(super) struct Scope<'s, 't, 'n> {
     /// The first `return` statements.
     pub returns: Vec<Node<'n>>,
     names: BTreeMap<String, Facts>,
+    /// What is known of expressions as long as no name changes: a tile asks for its start's facts, which may hold a tile.
+    known: RefCell<HashMap<usize, Facts>>,
     /// The values that a name was given.
     pub values: BTreeMap<String, Vec<Node<'n>>>,
     /// Parameters, and names made of them, that an address starts from.
@@ -110,6 +113,7 @@ impl<'s, 't, 'n> Scope<'s, 't, 'n> {
             nodes,
             calls,
             names: BTreeMap::new(),
+            known: RefCell::default(),
             values: BTreeMap::new(),
             pointers: BTreeSet::new(),
             varying: BTreeSet::new(),
@@ -128,7 +132,10 @@ impl<'s, 't, 'n> Scope<'s, 't, 'n> {
                 let facts = scope.facts(*value);
                 let known = scope.names.get(name).copied();
                 let joined = known.map_or(facts, |k| if k == facts { k } else { k.join(facts) });
-                scope.names.insert(name.clone(), joined);
+                if known != Some(joined) {
+                    scope.names.insert(name.clone(), joined);
+                    scope.known.borrow_mut().clear();
+                }
             }
         }
         scope.find_pointers();
@@ -173,6 +180,15 @@ impl<'s, 't, 'n> Scope<'s, 't, 'n> {
         if depth > MAX_DEPTH {
             return Facts { opaque: true, ..Facts::default() };
         }
+        if let Some(&known) = self.known.borrow().get(&node.id()) {
+            return known;
+        }
+        let facts = self.facts_of(node, depth);
+        self.known.borrow_mut().insert(node.id(), facts);
+        facts
+    }
+
+    fn facts_of(&self, node: Node<'n>, depth: usize) -> Facts {
         let child = |field: &str| {
             node.child_by_field_name(field).map(|c| self.facts_below(c, depth + 1)).unwrap_or_default()
         };

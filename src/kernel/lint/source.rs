@@ -80,7 +80,7 @@ impl<'t> Source<'t> {
     }
 
     fn read_comments(&mut self) {
-        let mut silenced = BTreeMap::new();
+        let mut silenced: BTreeMap<u32, Vec<String>> = BTreeMap::new();
         for node in Self::below(self.root()).into_iter().filter(|node| node.kind() == "comment") {
             let comment = self.text(node).trim_start_matches('#').trim();
             let Some(rest) = comment.strip_prefix("warpfault:").map(str::trim) else { continue };
@@ -93,7 +93,13 @@ impl<'t> Source<'t> {
             let alone = before.rsplit('\n').next().unwrap_or("").trim().is_empty();
             // Alone on its line it speaks of the next one.
             let line = Self::place(node).0;
-            silenced.insert(if alone { line.saturating_add(1) } else { line }, names);
+            let line = if alone { line.saturating_add(1) } else { line };
+            // Two comments may speak of one line, and one without names speaks of every lint.
+            match silenced.get_mut(&line) {
+                Some(known) if known.is_empty() || names.is_empty() => known.clear(),
+                Some(known) => known.extend(names),
+                None => drop(silenced.insert(line, names)),
+            }
         }
         self.silenced = silenced;
     }
@@ -293,7 +299,11 @@ impl<'t> Source<'t> {
                 "function_definition" => {
                     around.push(Function { id: at, end: node.end_byte(), ..Function::default() });
                 }
-                "assert_statement" => function.asserts_multiple |= self.text(node).contains('%'),
+                // Not its message, where a `%` formats.
+                "assert_statement" => {
+                    let condition = node.named_child(0).map_or("", |condition| self.text(condition));
+                    function.asserts_multiple |= condition.contains('%');
+                }
                 "assignment" => {
                     for (name, value) in self.assignments(node) {
                         function.one_program.insert(name, self.is_ones(value));

@@ -345,3 +345,70 @@ fn a_broken_source_is_read_as_far_as_it_goes() {
     );
     let _ = found(&deep);
 }
+
+#[test]
+fn a_mend_changes_the_name_that_it_means() {
+    let text = r"
+@triton.jit
+def k(x_ptr, rows_x, n, BLOCK: tl.constexpr):
+    x = tl.program_id(0)
+    offs = tl.arange(0, BLOCK)
+    tl.store(x_ptr + rows_x * x + offs, 1.0, mask=offs < n)
+    tl.store(x_ptr + x + offs, 1.0, mask=offs < n)
+";
+    let remedies: Vec<String> =
+        lint("k.py", text).remove(0).findings.into_iter().filter_map(|f| f.remedy).collect();
+    assert_eq!(
+        remedies,
+        [
+            "before: rows_x * x\nafter:  rows_x * x.to(tl.int64)",
+            "before: x_ptr + x + offs\nafter:  x_ptr + x * stride + offs"
+        ]
+    );
+}
+
+#[test]
+fn a_method_reduces_the_axis_that_it_names_and_a_builtin_reduces_nothing() {
+    let kernel = |body: &str| {
+        format!(
+            "@triton.jit\ndef k(p, o, n, B: tl.constexpr):\n    c = tl.arange(0, B)\n    m = (c < n)[None, :]\n    x = tl.load(p + c[:, None] * 64 + c[None, :], mask=m)\n    tl.store(o + c, {body})\n"
+        )
+    };
+    let others = |body: &str| {
+        found(&kernel(body)).into_iter().filter(|(_, kind, _)| *kind == FindingKind::MissingOther).count()
+    };
+    assert_eq!(others("x.sum(0)"), 0);
+    assert_eq!(others("x.sum(1)"), 1);
+    assert_eq!(others("tl.sum(x, 0)"), 0);
+    assert_eq!(others("x.sum()"), 1);
+    assert_eq!(others("max(x, 0.0)"), 0);
+    assert_eq!(others("tl.sum(max(x, 0.0), axis=1)"), 1);
+}
+
+#[test]
+fn two_comments_on_one_line_both_count() {
+    let both = WRONG.replace(
+        "    tl.store(y_ptr + row + offs, tl.max(x - 1.0), mask=offs < 1)",
+        "    # warpfault: ignore[missing_stride]\n    tl.store(y_ptr + row + offs, tl.max(x - 1.0), mask=offs < 1)  # warpfault: ignore[int32_overflow]",
+    );
+    assert!(found(&both).iter().all(|(_, kind, _)| *kind != FindingKind::MissingStride));
+}
+
+/// A message's `%` asserts nothing.
+#[test]
+fn an_assertion_speaks_by_its_condition() {
+    let launch = |assertion: &str| {
+        format!("{WRONG}\ndef run(x, y, n):\n    {assertion}\n    no_mask[(4,)](x, y, n, BLOCK=64)\n")
+    };
+    let unmasked = |text: &str| found(text).iter().filter(|(name, ..)| name == "no_mask").count();
+    assert_eq!(unmasked(&launch("assert n % 64 == 0")), 0);
+    assert_eq!(unmasked(&launch("assert n > 0, 'bad n: %d' % n")), 2);
+}
+
+/// Tiles whose start holds tiles, forty deep: asked level by level they would be asked 2⁴⁰ times.
+#[test]
+fn tiles_within_tiles_are_asked_once() {
+    let deep = (0..40).fold("n".to_owned(), |e, _| format!("({e}) * B + tl.arange(0, B)"));
+    let text = format!("@triton.jit\ndef k(p, n, B: tl.constexpr):\n    tl.store(p + {deep}, 1)\n");
+    assert_eq!(lint("k.py", &text).len(), 1);
+}

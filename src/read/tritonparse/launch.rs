@@ -222,15 +222,25 @@ fn device(plain: &Plain<'_>, args: Value) -> Option<u32> {
         .find_map(|(_, value)| plain.text(plain.get(value, "device")?)?.strip_prefix("cuda:")?.parse().ok())
 }
 
+/// Parts of the paths of libraries. A checkout of Triton is told by its own folders: people call theirs `triton`, too.
+const LIBRARIES: [&str; 9] = [
+    "site-packages",
+    "dist-packages",
+    "/lib/python3",
+    "/tritonparse/",
+    "/triton/runtime/",
+    "/triton/compiler/",
+    "/triton/backends/",
+    "/triton/knobs.py",
+    "/torch/_inductor/",
+];
+
 /// The innermost frame that is the program's own: the stack ends in the launcher's and the tracer's frames.
 fn innermost(plain: &Plain<'_>, stack: Value) -> Option<Place> {
     let frames = plain.items(stack);
     frames.iter().rev().find_map(|frame| {
         let file = text(plain, plain.get(*frame, "filename")?)?;
-        let library = file.starts_with('<')
-            || ["site-packages", "dist-packages", "/triton/", "/tritonparse/", "/lib/python3"]
-                .iter()
-                .any(|part| file.contains(part));
+        let library = file.starts_with('<') || LIBRARIES.iter().any(|part| file.contains(part));
         if library || file.is_empty() {
             return None;
         }

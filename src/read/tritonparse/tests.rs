@@ -91,3 +91,25 @@ fn lines_that_are_no_records_do_no_harm() {
         assert!(read(text.as_bytes()).launches.is_empty(), "{text:?}");
     }
 }
+
+/// Another program may have sorted the keys, and a text may quote a record.
+#[test]
+fn the_kind_may_stand_anywhere_in_its_record() {
+    let long = format!("{:0>300}", 1);
+    let sorted = LAUNCH.replace(
+        "{\"event_type\":\"launch\",",
+        &format!("{{\"attachment\":\"{long}\",\"event_type\": \"launch\","),
+    );
+    assert_eq!(read(sorted.as_bytes()).launch_records, 1);
+    let quoted = format!("{{\"note\":\"{long} \\\"event_type\\\":\\\"launch\\\"\"}}\n");
+    assert_eq!(read(quoted.as_bytes()).launch_records, 0);
+}
+
+#[test]
+fn a_folder_called_triton_is_no_library() {
+    let own = LAUNCH.replace("\"filename\":\"a.py\"", "\"filename\":\"/home/u/triton/a.py\"");
+    let checkout = "/src/triton/python/triton/runtime/jit.py";
+    let own = own.replace("/v/lib/python3.12/site-packages/triton/runtime/jit.py", checkout);
+    let place = read(own.as_bytes()).launches[0].launched_from.clone().unwrap();
+    assert_eq!((place.file.as_str(), place.line), ("/home/u/triton/a.py", Some(49)));
+}

@@ -222,10 +222,14 @@ impl<'f, 's, 't, 'n> Follow<'f, 's, 't, 'n> {
                 }
                 "call" => {
                     let Some(call) = source.call(around) else { return Met::Nothing };
-                    if REDUCTIONS.contains(&call.name.as_str()) {
-                        return self.reduction(&call, argument, axes);
+                    let function = around.child_by_field_name("function");
+                    // `max(a, b)` of Python compares two values, lane by lane.
+                    let is_builtin = function.is_some_and(|f| f.kind() == "identifier")
+                        && matches!(call.name.as_str(), "max" | "min" | "sum");
+                    if REDUCTIONS.contains(&call.name.as_str()) && !is_builtin {
+                        return self.reduction(&call, argument, function == Some(node), axes);
                     }
-                    if !ELEMENTWISE.contains(&call.name.as_str()) {
+                    if !is_builtin && !ELEMENTWISE.contains(&call.name.as_str()) {
                         return Met::Nothing;
                     }
                 }
@@ -248,15 +252,15 @@ impl<'f, 's, 't, 'n> Follow<'f, 's, 't, 'n> {
         Met::Nothing
     }
 
-    /// Whether a reduction goes over an axis along which lanes are undefined.
-    fn reduction(&self, call: &Call<'n>, argument: Node<'n>, axes: Axes) -> Met {
+    /// Whether a reduction goes over an axis along which lanes are undefined. A method's first argument is the axis.
+    fn reduction(&self, call: &Call<'n>, argument: Node<'n>, is_method: bool, axes: Axes) -> Met {
         let undefined = if call.name == "dot" {
             // The first operand is summed over its columns, the second over its rows; zeros there make the other harmless.
             let [first, second] = [0, 1].map(|at| call.positional.get(at).copied());
             let (axis, other) = if first == Some(argument) { (1, second) } else { (0, first) };
             axes & (1 << axis) != 0 && !other.is_some_and(|o| self.is_mended(o))
         } else {
-            match call.argument(1, "axis").map(|a| self.scope.source.text(a)) {
+            match call.argument(usize::from(!is_method), "axis").map(|a| self.scope.source.text(a)) {
                 None | Some("None") => true,
                 Some(number) => {
                     number.parse::<u32>().is_ok_and(|axis| axis < 7 && axes & (FLAT | 1 << axis) != 0)

@@ -7,6 +7,7 @@ use super::super::super::finding::FindingKind;
 use super::super::Issue;
 use super::super::scope::Scope;
 use super::super::source::{Call, Launch};
+use super::with_name_replaced;
 
 /// `ptr + row + cols`: the row is added as it is, beside lanes that lie one element apart.
 pub(super) fn missing_stride<'n>(scope: &Scope<'_, '_, 'n>, call: &Call<'n>) -> Option<Issue> {
@@ -23,7 +24,7 @@ pub(super) fn missing_stride<'n>(scope: &Scope<'_, '_, 'n>, call: &Call<'n>) -> 
     let row = scope.source.short(row);
     issue.detail =
         format!("{row} is added without its stride: rows overlap and only the first elements are read");
-    issue.after = issue.before.replacen(&row, &format!("{row} * stride"), 1);
+    issue.after = with_name_replaced(&issue.before, &row, &format!("{row} * stride"));
     Some(issue)
 }
 

@@ -9,6 +9,7 @@ use super::super::super::finding::FindingKind;
 use super::super::Issue;
 use super::super::scope::Scope;
 use super::super::source::Call;
+use super::with_name_replaced;
 
 pub(super) fn narrow_products<'n>(scope: &Scope<'_, '_, 'n>, call: &Call<'n>) -> Vec<Issue> {
     let Some(address) = call.argument(0, "pointer") else { return Vec::new() };
@@ -69,9 +70,9 @@ fn narrow_product<'n>(
     } else {
         (format!("({text})"), format!("({text}).to(tl.int64)"))
     };
-    issue.after = issue.before.replacen(&from, &to, 1);
+    issue.after = with_name_replaced(&issue.before, &from, &to);
     if issue.after == issue.before {
-        issue.after = issue.before.replacen(&text, &format!("({text}).to(tl.int64)"), 1);
+        issue.after = with_name_replaced(&issue.before, &text, &format!("({text}).to(tl.int64)"));
     }
     // One product, one mend: its other places are named by the first.
     issue.group.clone_from(&issue.before);
