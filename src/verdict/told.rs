@@ -167,3 +167,50 @@ fn holds(parameter: &Param, value: &str) -> bool {
         None => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::cache;
+
+    const TTIR: &str = "module {\n  tt.func public @k(%x_ptr: !tt.ptr<f32>, %n: i32, %stride: i64) {\n    tt.return\n  }\n}\n";
+
+    fn launch(values: &[&str]) -> FaultingLaunch {
+        let arguments =
+            values.iter().enumerate().map(|(at, value)| (format!("arg{at}"), (*value).to_owned()));
+        FaultingLaunch {
+            kernel: Some("k".to_owned()),
+            arguments: arguments.collect(),
+            ..FaultingLaunch::default()
+        }
+    }
+
+    /// A value of 1 is folded into the code, so that another specialisation of one kernel has other parameters.
+    #[test]
+    fn a_launch_of_another_specialisation_does_not_fit() {
+        let kernel = cache::from_ttir(TTIR).remove(0);
+        let table = [
+            (&["0x7f00", "12", "64"][..], true),
+            (&["0x7f00", "12", "64", "0x0", "0x0"], true),
+            (&["0", "4294967295", "0x7f00deadbeef"], true),
+            (&["0x7f00", "0x7f00", "12"], false),
+            (&["12", "12", "64"], false),
+            (&["0x7f00", "4294967296", "64"], false),
+            (&["0x7f00", "12"], false),
+            (&["0x7f00", "12", "64", "1", "2", "3", "4", "5"], false),
+        ];
+        for (values, expected) in table {
+            assert_eq!(fits(&launch(values), &kernel), expected, "{values:?}");
+        }
+        let bindings = Told::Device(&launch(&["0x7f00", "12", "64"])).bindings(&kernel);
+        let values: Vec<_> = bindings.values.into_iter().collect();
+        assert_eq!(values, [("n".to_owned(), 12), ("stride".to_owned(), 64)]);
+    }
+
+    #[test]
+    fn mangled_entries_have_their_readable_names() {
+        assert!(is_named("_Z6gatherPKfPKiPfi", "gather"));
+        assert!(is_named("scatter_rows", "scatter_rows"));
+        assert!(!is_named("scatter_rows_i64", "scatter_rows"));
+    }
+}

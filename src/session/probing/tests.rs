@@ -355,3 +355,82 @@ fn why_a_probe_could_not_run_is_found_in_what_it_printed() {
     assert_eq!(said(output).as_deref(), Some("the driver shows no GPU (run it where the GPU is)"));
     assert_eq!(said(b"nothing of it\n"), None);
 }
+
+/// The files of a cache entry, without the dump and the logs beside it.
+fn scatter_entry() -> Vec<InputSpec> {
+    let names = ["scatter_rows.ttir", "scatter_rows.json", "scatter_rows.ptx", "__grp__scatter_rows.json"];
+    names.iter().map(|name| InputSpec::Path(folder("triton-coredump").join(name))).collect()
+}
+
+fn scatter_trace(with_compilation: bool) -> InputSpec {
+    let name = "dedicated_log_triton_trace_user_rank_none_pid_543_.ndjson";
+    let text = std::fs::read_to_string(folder("tritonparse-scatter").join(name)).unwrap();
+    let is_kept = |line: &&str| with_compilation || !line.contains("\"event_type\":\"compilation\"");
+    let kept: String = text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
+    InputSpec::Text { name: "trace.ndjson".to_owned(), bytes: kept.into_bytes() }
+}
+
+/// The trace has the arguments, the cache the kernel: their hash joins them, with the trace's own compilation and without.
+#[test]
+fn a_trace_gives_the_arguments_of_the_cache_entry_of_its_compilation() {
+    for with_compilation in [true, false] {
+        let mut specs = scatter_entry();
+        specs.push(scatter_trace(with_compilation));
+        specs.push(InputSpec::Path(folder("tritonparse-scatter").join("run.log")));
+        let mut session = Session::new();
+        session.apply(Input::Loaded(load(&specs, Limits::default())));
+        let (certainty, summary) = overflow(&session);
+        assert!(
+            summary.contains("it wraps with the exact arguments of the last traced launch (n_rows 300,000, n_cols 4,096, row_stride 8,192, first_row 262,144"),
+            "{summary}"
+        );
+        assert_eq!(certainty, Certainty::Supported);
+        walk(&mut session, WalkInput::Start("index-overflow".to_owned()));
+        let shown = session.walk().step(&step()).unwrap();
+        let Act::Run(prepared) = &shown.act else { panic!() };
+        assert_eq!(prepared.needs, Vec::<String>::new());
+        let text = prepared.command.join(" ");
+        let arguments = "--entry scatter_rows --set first_row=262144 --set n_cols=4096 --set n_rows=300000 --set row_stride=8192";
+        assert!(text.contains(arguments), "{text}");
+        let from = shown.shows.as_deref().unwrap();
+        assert!(from.contains("row_stride = 8192 (of the last traced launch)"), "{from}");
+    }
+}
+
+/// A cache entry of another compilation has other code, and perhaps other parameters.
+#[test]
+fn another_compilation_is_not_the_traced_one() {
+    let mut specs = scatter_entry();
+    let InputSpec::Text { name, bytes } = scatter_trace(false) else { panic!() };
+    let other = String::from_utf8(bytes).unwrap().replace("85616111c467ad23", "0000000000000000");
+    specs.push(InputSpec::Text { name, bytes: other.into_bytes() });
+    specs.push(InputSpec::Path(folder("tritonparse-scatter").join("run.log")));
+    let mut session = Session::new();
+    session.apply(Input::Loaded(load(&specs, Limits::default())));
+    let said = session.verdict().hypotheses.iter().any(|one| one.summary.contains("exact arguments"));
+    assert!(!said, "{:?}", session.verdict().hypotheses);
+}
+
+/// The dump numbers its arguments, the TTIR beside it has their names.
+#[test]
+fn a_dump_and_the_cache_entry_name_the_arguments() {
+    let mut specs = scatter_entry();
+    specs.push(InputSpec::Path(folder("triton-coredump").join("core.nvcudmp.gz")));
+    let mut session = Session::new();
+    session.apply(Input::Loaded(load(&specs, Limits::default())));
+    let (certainty, summary) = overflow(&session);
+    assert_eq!(certainty, Certainty::Supported);
+    assert!(
+        summary.contains("row 262,144 × row_stride 8,192 + 0, and that row is first_row plus"),
+        "{summary}"
+    );
+    let check = session.verdict().checks.iter().find(|check| check.id == "faulting-launch").unwrap();
+    assert_eq!(check.status, CheckStatus::Holds);
+    assert!(check.reading.contains("n_rows=300000, n_cols=4096, row_stride=8192, first_row=262144"));
+    let fault = session.verdict().places.fault.clone().unwrap();
+    assert_eq!((fault.block, fault.thread), (Some([0, 0, 0]), Some([64, 0, 0])));
+    assert_eq!(
+        (fault.file.as_deref().map(|f| f.ends_with("more_cases.py")), fault.line),
+        (Some(true), Some(30))
+    );
+}
