@@ -5,6 +5,7 @@
 mod answers;
 mod architecture;
 mod exits;
+mod mixtures;
 mod playbooks;
 mod probe;
 mod repro;
