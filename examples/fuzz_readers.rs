@@ -62,6 +62,9 @@ const TARGETS: &[Target] = &[
     of_kind("nvidia_smi", InputKind::NvidiaSmi, |bytes| read_as(InputKind::NvidiaSmi, bytes)),
     of_kind("ttir", InputKind::Ttir, |bytes| drop(kernel::cache::from_ttir(&String::from_utf8_lossy(bytes)))),
     of_kind("ptx", InputKind::Ptx, |bytes| drop(kernel::cache::from_ptx(&String::from_utf8_lossy(bytes)))),
+    of_kind("source", InputKind::SourceCode, |bytes| {
+        drop(kernel::lint::lint("k.py", &String::from_utf8_lossy(bytes)))
+    }),
     of_kind("probe_reply", InputKind::Log, |bytes| {
         for line in String::from_utf8_lossy(bytes).lines() {
             std::hint::black_box(probe::protocol::reply_in(line));
@@ -75,6 +78,10 @@ fn read_as(kind: InputKind, bytes: &[u8]) {
 
 /// Inputs that no sample shows, by target.
 const MORE_SEEDS: &[(&str, &str)] = &[
+    (
+        "source",
+        "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x_ptr, y_ptr, n, stride, BLOCK: tl.constexpr = 128):\n    row = tl.program_id(0)  # warpfault: ignore[int32_overflow]\n    offs = row * BLOCK + tl.arange(0, BLOCK)\n    x = tl.load(x_ptr + row * stride + offs[:, None], mask=(offs < n)[:, None])\n    for i in range(0, n, BLOCK):\n        x += tl.where(x > 0, x, 0.0)\n    if row == 0:\n        tl.store(y_ptr + row, tl.sum(x.to(tl.float32), axis=0))\n\ndef run(x, y, n):\n    assert n % 128 == 0\n    k[(triton.cdiv(n, 128),)](x, y, n, x.stride(0), BLOCK=128, num_warps=8)\n",
+    ),
     (
         "model_config",
         r#"{"model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944, "vocab_size": 151936, "num_attention_heads": 28, "num_key_value_heads": 4, "num_hidden_layers": 28, "torch_dtype": "bfloat16", "text_config": {"hidden_size": 4096, "n_inner": null}}"#,

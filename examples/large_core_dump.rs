@@ -1,6 +1,6 @@
 //! A core dump as large as a full GPU leaves behind, grown from the recorded one of a single block.
 //!
-//! In: a path to write, and how many blocks (1,000 by default: 801,153 sections and some 120 MB). Out: the dump, in which every
+//! In: a path to write, and how many blocks (1,000 by default: 806,148 sections and some 120 MB). Out: the dump, in which every
 //! multiprocessor stopped with the recorded exception and holds its share of the blocks, each with its warps, lanes, registers
 //! and names. For measuring, see docs/performance.md: `cargo run --release --example large_core_dump -- /tmp/large.nvcudmp`.
 
