@@ -90,7 +90,7 @@ fn grown(blocks: u32) -> io::Result<Vec<u8>> {
             tables.push((section.index, section.info, own.count() as u32));
         }
         let at = grown.offset(&bytes);
-        grown.add(&elf.name(section), section, at, bytes.len() as u64, section.link, section.info);
+        grown.add(elf.name(section), section, at, bytes.len() as u64, section.link, section.info);
     }
     for (table, processor, count) in tables {
         for row in 0..count {

@@ -32,6 +32,8 @@ pub(super) struct Lowering<'m> {
     pub(super) defs: Vec<Vec<usize>>,
     pub(super) on_entry: HashMap<(u32, usize), NodeId>,
     pub(super) results: HashMap<(usize, u32), NodeId>,
+    /// Values after definitions under a predicate: instruction, register.
+    pub(super) after_guarded: HashMap<(usize, u32), NodeId>,
     /// For each placeholder, the header of its loop.
     pub(super) carried_by: HashMap<u32, usize>,
     pub(super) accesses: Vec<Access>,
@@ -64,6 +66,7 @@ pub fn lower(module: &Module, entry: &Entry) -> Model {
         defs,
         on_entry: HashMap::new(),
         results: HashMap::new(),
+        after_guarded: HashMap::new(),
         carried_by: HashMap::new(),
         accesses: Vec::new(),
         lost: Vec::new(),

@@ -388,7 +388,7 @@ fn a_trace_gives_the_arguments_of_the_cache_entry_of_its_compilation() {
         walk(&mut session, WalkInput::Start("index-overflow".to_owned()));
         let shown = session.walk().step(&step()).unwrap();
         let Act::Run(prepared) = &shown.act else { panic!() };
-        assert_eq!(prepared.needs, Vec::<String>::new());
+        assert_eq!(prepared.needs, []);
         let text = prepared.command.join(" ");
         let arguments = "--entry scatter_rows --set first_row=262144 --set n_cols=4096 --set n_rows=300000 --set row_stride=8192";
         assert!(text.contains(arguments), "{text}");
