@@ -22,6 +22,7 @@ use crate::read::event::Data;
 use crate::text::number::grouped_signed;
 use crate::verdict::cause::compiled;
 use crate::verdict::shapes::Likelihood;
+use crate::verdict::told;
 
 /// Ways to give the log's numbers to arguments that are tried.
 const WAYS: usize = 120;
@@ -189,7 +190,7 @@ fn by_cache(facts: &Facts<'_>, cache: &Path) -> Result<Prepared> {
     }
     let mut completed = complete(facts, &target, &spec, &left);
     // Masks give a grid that grows with the size; where they give none, the failed launch's own stays.
-    let read_off = view.as_ref().and_then(|view| compiled::launch_of(view, &target.entry)?.grid);
+    let read_off = told::device(facts.case, &target.entry).and_then(|launch| launch.grid);
     if let (Err(_), Some(grid), None) = (&completed, read_off, &spec.grid) {
         let grid = grid.map(|size| size.to_string()).join(",");
         values.push(Value::new("grid", &grid, Origin::Read, "the launch that a tool read off the GPU"));
