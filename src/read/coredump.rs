@@ -62,7 +62,10 @@ pub fn read(bytes: &[u8]) -> (DumpSummary, Vec<String>) {
     let length = bytes.len();
     if there == 0 {
         // The count of a large dump stands in its first section header, so it isn't known here.
-        diagnostics.push(format!("core dump: cut at {length} bytes, before its section table"));
+        diagnostics.push(format!(
+            "core dump: cut at {length} bytes, before its section table: the process ended before the driver had written it, \
+             or the copy is short"
+        ));
     } else if u64::from(there) < claimed {
         diagnostics.push(format!(
             "core dump: cut at {length} bytes; {there} of {claimed} section headers are there"

@@ -31,11 +31,17 @@ fn explain(view: &View<'_>, id: EvidenceId, dump: &DumpSummary) -> Vec<Hypothesi
     let best = dump
         .faults
         .iter()
-        .flat_map(|fault| &fault.displaced)
-        .filter(|d| d.is_telling())
-        .max_by_key(|d| d.agreements.len());
-    if let Some(displaced) = best {
-        found.push(wrapped(view, id, displaced, &names));
+        .enumerate()
+        .flat_map(|(at, other)| other.displaced.iter().map(move |found| (at, other, found)))
+        .filter(|(_, _, found)| found.is_telling())
+        // Of several lanes, the one that the report names.
+        .max_by_key(|(at, _, found)| (found.agreements.len(), std::cmp::Reverse(*at)));
+    if let Some((at, other, displaced)) = best {
+        let block = match other.block.filter(|_| at > 0) {
+            Some([x, y, z]) => format!("block ({x},{y},{z}), which faulted too"),
+            None => "the faulting block".to_owned(),
+        };
+        found.push(wrapped(view, id, displaced, &names, &block));
     } else if let Some(product) = grid.and_then(|grid| overflowing_product(grid, &names)) {
         found.push(hypothesis(CauseKind::Int32Overflow, Certainty::Suspected, product, id, view));
     }
@@ -47,7 +53,13 @@ fn explain(view: &View<'_>, id: EvidenceId, dump: &DumpSummary) -> Vec<Hypothesi
     found
 }
 
-fn wrapped(view: &View<'_>, id: EvidenceId, displaced: &Displaced, names: &[String]) -> Hypothesis {
+fn wrapped(
+    view: &View<'_>,
+    id: EvidenceId,
+    displaced: &Displaced,
+    names: &[String],
+    block: &str,
+) -> Hypothesis {
     let pointer = name(names, displaced.argument);
     let mut text = format!(
         "register {} holds {:#x}: {pointer} ({:#x}) plus an index that wrapped; moved back up by 2^32 × {} bytes it is element {}",
@@ -60,9 +72,9 @@ fn wrapped(view: &View<'_>, id: EvidenceId, displaced: &Displaced, names: &[Stri
     let certainty = match displaced.agreements.first() {
         Some(agreement) => {
             let what = match agreement.row_is {
-                RowIs::Block(_) => "the faulting block".to_owned(),
+                RowIs::Block(_) => block.to_owned(),
                 RowIs::ArgumentPlusBlock(ordinal, _) => {
-                    format!("{} plus the faulting block", name(names, ordinal))
+                    format!("{} plus {block}", name(names, ordinal))
                 }
             };
             text.push_str(&format!(
