@@ -412,3 +412,12 @@ fn tiles_within_tiles_are_asked_once() {
     let text = format!("@triton.jit\ndef k(p, n, B: tl.constexpr):\n    tl.store(p + {deep}, 1)\n");
     assert_eq!(lint("k.py", &text).len(), 1);
 }
+
+/// No power of two of 64 bits is as large.
+#[test]
+fn a_block_beyond_every_power_is_told_without_one() {
+    let text = "@triton.jit\ndef k(p):\n    tl.store(p + tl.arange(0, 9999999999999999999), 1)\n";
+    let findings = lint("k.py", text).remove(0).findings;
+    let odd = findings.iter().find(|f| f.kind == FindingKind::BlockNotPowerOfTwo).unwrap();
+    assert!(odd.remedy.as_deref().unwrap().ends_with("after:  triton.next_power_of_2(n)"));
+}

@@ -35,7 +35,10 @@ pub(super) fn odd_blocks(scope: &Scope<'_, '_, '_>) -> Vec<Issue> {
 fn block_issue<'n>(scope: &Scope<'_, '_, 'n>, node: Node<'n>, size: u64) -> Issue {
     let mut issue = scope.issue(FindingKind::BlockNotPowerOfTwo, node, None);
     issue.detail = format!("{size} is no power of two: the compiler refuses it, or the code is poor");
-    issue.after = format!("{} (with a mask), or triton.next_power_of_2(n)", size.next_power_of_two());
+    issue.after = match size.checked_next_power_of_two() {
+        Some(next) => format!("{next} (with a mask), or triton.next_power_of_2(n)"),
+        None => "triton.next_power_of_2(n)".to_owned(),
+    };
     issue
 }
 
