@@ -161,7 +161,7 @@ impl Launch<'_> {
         // Where the code was read, its widest access is known; a call may hide one, and no code hides them all.
         let seen = self.target.kernel.as_deref().is_some_and(|kernel| kernel.model.lost.is_empty());
         let least = if seen && known > 0 { known } else { known.max(ALIGN_BYTES) };
-        least.next_power_of_two().min(MOST_ALIGN_BYTES)
+        least.min(MOST_ALIGN_BYTES).next_power_of_two()
     }
 
     fn elements(&self, count: &str) -> Result<Option<u64>> {
