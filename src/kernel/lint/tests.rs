@@ -421,3 +421,15 @@ fn a_block_beyond_every_power_is_told_without_one() {
     let odd = findings.iter().find(|f| f.kind == FindingKind::BlockNotPowerOfTwo).unwrap();
     assert!(odd.remedy.as_deref().unwrap().ends_with("after:  triton.next_power_of_2(n)"));
 }
+
+/// Each name is made of the one before, eight times over: asked anew each time they would be asked 8⁶ times.
+#[test]
+fn masks_of_masks_are_asked_once() {
+    let mut text = "@triton.jit\ndef k(p, o, n, B: tl.constexpr):\n    m0 = tl.arange(0, B) < n\n".to_owned();
+    for at in 1..7 {
+        let eight = vec![format!("m{}", at - 1); 8].join(" & ");
+        text.push_str(&format!("    m{at} = {eight}\n"));
+    }
+    text.push_str("    x = tl.load(p + tl.arange(0, B), mask=m6)\n    tl.store(o, tl.sum(x))\n");
+    assert!(found(&text).iter().any(|(_, kind, _)| *kind == FindingKind::MissingOther));
+}

@@ -3,8 +3,8 @@
 //! The mask has to vary along the axis that is reduced: a mask of rows does no harm to a sum over columns. A value counts as
 //! mended where `tl.where` or a product with a value that is zero in those lanes stands on the way.
 
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tree_sitter::Node;
 
@@ -20,7 +20,9 @@ const ELEMENTWISE: [&str; 14] = [
     "minimum", "sin",
 ];
 /// Most nodes that are looked at in one kernel.
-const MAX_LOOKS: usize = 10_000_000;
+const MAX_LOOKS: usize = 2_000_000;
+/// Deepest expression that is followed.
+const MAX_DEPTH: usize = 60;
 /// Names that are followed from one load.
 const MAX_STEPS: usize = 64;
 
@@ -81,6 +83,8 @@ struct Follow<'f, 's, 't, 'n> {
     given: BTreeMap<String, Vec<usize>>,
     /// Names that are zero, or chosen, in masked lanes.
     mended: BTreeSet<String>,
+    /// Axes of the nodes that were asked for: names lead to values that hold names.
+    known_axes: RefCell<HashMap<usize, Axes>>,
     /// Nodes that may still be looked at: a hostile source could ask for their square.
     fuel: Cell<usize>,
 }
@@ -97,7 +101,14 @@ impl<'f, 's, 't, 'n> Follow<'f, 's, 't, 'n> {
                 given.entry(name).or_default().push(node.end_byte());
             }
         }
-        let mut follow = Self { scope, uses, given, mended: BTreeSet::new(), fuel: Cell::new(MAX_LOOKS) };
+        let mut follow = Self {
+            scope,
+            uses,
+            given,
+            mended: BTreeSet::new(),
+            known_axes: RefCell::default(),
+            fuel: Cell::new(MAX_LOOKS),
+        };
         for _ in 0..3 {
             let found: Vec<String> = scope
                 .values
@@ -135,11 +146,21 @@ impl<'f, 's, 't, 'n> Follow<'f, 's, 't, 'n> {
         })
     }
 
-    /// The axes along which a mask varies.
+    /// The axes along which a mask varies. A name that leads back to itself adds none.
     fn axes(&self, node: Node<'n>, depth: usize) -> Axes {
-        if depth > 12 || !self.spend(1) {
+        if let Some(&known) = self.known_axes.borrow().get(&node.id()) {
+            return known;
+        }
+        if depth > MAX_DEPTH || !self.spend(1) {
             return 0;
         }
+        self.known_axes.borrow_mut().insert(node.id(), 0);
+        let axes = self.axes_of(node, depth);
+        self.known_axes.borrow_mut().insert(node.id(), axes);
+        axes
+    }
+
+    fn axes_of(&self, node: Node<'n>, depth: usize) -> Axes {
         match node.kind() {
             "identifier" => {
                 let values = self.scope.values.get(self.scope.source.text(node));
