@@ -1,6 +1,6 @@
 //! What an analysis says: its answer, findings with a witness each, and what stayed open.
 //!
-//! In: nothing. Out: the types that [`super::analyze`] fills and that reports print. It leaves how they come about alone.
+//! In: nothing. Out: the types that [`super::analyze()`] fills and that reports print. It leaves how they come about alone.
 
 use std::collections::BTreeMap;
 
