@@ -6,6 +6,7 @@
 pub mod cause;
 pub mod class;
 pub mod cuda_status;
+pub mod dump_flags;
 pub mod library_status;
 pub mod signals;
 pub mod sync_points;

@@ -7,6 +7,7 @@ use crate::case::Case;
 use crate::read::event::{Data, SignalReporter};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
+use crate::tables::dump_flags;
 use crate::text::number::grouped;
 
 use super::Verdict;
@@ -63,7 +64,7 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
                 steps.push(core_dump(with(&[
                     "CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1",
                     "CUDA_COREDUMP_SHOW_PROGRESS=1",
-                    "CUDA_COREDUMP_GENERATION_FLAGS=skip_nonrelocated_elf_images,skip_global_memory,skip_shared_memory,skip_local_memory,skip_constbank_memory",
+                    &format!("CUDA_COREDUMP_GENERATION_FLAGS={}", dump_flags::SMALL),
                 ])));
             }
             steps

@@ -17,13 +17,10 @@ use crate::report::model::FaultAt;
 use crate::report::probe::{FaultView, ProbeView, values};
 use crate::session::{Input, Session};
 use crate::source::{self, InputSpec, Limits};
+use crate::tables::dump_flags;
 
 /// A tool slows a launch down a thousandfold.
 const DEADLINE: Duration = Duration::from_secs(300);
-
-/// What a dump leaves out: it stays small and still holds registers, parameters and code. Where global memory was left out and
-/// constant banks were not, driver 580.159 cut the dump off at its first 68,672 bytes.
-const DUMP_FLAGS: &str = "skip_nonrelocated_elf_images,skip_global_memory,skip_shared_memory,skip_local_memory,skip_constbank_memory";
 
 /// Runs the step under each tool that was asked for.
 pub fn look(
@@ -54,7 +51,7 @@ pub fn look(
                 .clone()
                 .lingering()
                 .with("CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "1")
-                .with("CUDA_COREDUMP_GENERATION_FLAGS", DUMP_FLAGS)
+                .with("CUDA_COREDUMP_GENERATION_FLAGS", dump_flags::SMALL)
                 .with("CUDA_COREDUMP_FILE", dump.clone().into_os_string());
             (program, dump)
         });

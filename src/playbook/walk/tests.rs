@@ -15,6 +15,18 @@ fn every_shipped_playbook_passes_check() {
 }
 
 #[test]
+fn playbooks_leave_out_of_a_dump_what_every_other_command_leaves_out() {
+    let mut seen = 0;
+    for (name, text) in crate::playbook::library::SHIPPED {
+        for rest in text.split("CUDA_COREDUMP_GENERATION_FLAGS = \"").skip(1) {
+            seen += 1;
+            assert_eq!(rest.split('"').next(), Some(crate::tables::dump_flags::SMALL), "{name}");
+        }
+    }
+    assert!(seen > 0);
+}
+
+#[test]
 fn the_list_of_shipped_files_is_the_folder() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("playbooks");
     let mut there: Vec<String> = std::fs::read_dir(folder)
