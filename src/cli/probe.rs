@@ -147,8 +147,7 @@ pub fn run(args: &ProbeArgs) -> Result<u8> {
     let sweep = job.sweep.clone();
     let run = job.run(&program, &cancel, &mut |record| {
         let trial = TrialView::of(record, sweep.as_deref());
-        let mark = if record.control { "control " } else { "" };
-        output::tell(&format!("{mark}{}", probe_text::row(&trial).trim_start()));
+        output::tell(&probe_text::told(&trial, record.control));
     })?;
     if run.cancelled() {
         return Err(Error::new(ErrorKind::Refused, "stopped; what had run is lost").hint("run it again"));

@@ -276,7 +276,7 @@ pub fn values(sweep: Option<&str>, value: i64) -> BTreeMap<String, i64> {
 }
 
 impl TrialView {
-    fn planned(step: crate::probe::plan::Step, sweep: Option<&str>) -> Self {
+    pub(super) fn planned(step: crate::probe::plan::Step, sweep: Option<&str>) -> Self {
         Self {
             values: values(sweep, step.value),
             outcome: None,

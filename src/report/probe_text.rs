@@ -172,3 +172,58 @@ pub fn row(trial: &TrialView) -> String {
         role(trial)
     )
 }
+
+/// A trial that ended, as a running probe tells of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ToldTrial {
+    /// Whether the control kernel ran.
+    pub control: bool,
+    /// The value of the swept argument.
+    pub size: i64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// What begins the row of a control's trial.
+const CONTROL: &str = "control ";
+
+/// A trial as a running probe tells of it: its row, without the margin.
+#[must_use]
+pub fn told(trial: &TrialView, control: bool) -> String {
+    format!("{}{}", if control { CONTROL } else { "" }, row(trial).trim_start())
+}
+
+/// Reads what [`told`] wrote, behind this program's name; nothing else is a trial.
+#[must_use]
+pub fn read_told(line: &str) -> Option<ToldTrial> {
+    let rest = line.strip_prefix("warpfault: ")?;
+    let (control, rest) = match rest.strip_prefix(CONTROL) {
+        Some(rest) => (true, rest),
+        None => (false, rest),
+    };
+    let mut words = rest.split_whitespace();
+    let size = words.next()?.replace(',', "").parse().ok()?;
+    let outcome = Outcome::from_name(words.next()?)?;
+    Some(ToldTrial { control, size, outcome })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::plan::Step;
+    use crate::probe::protocol::Placement;
+
+    #[test]
+    fn what_is_told_of_a_trial_is_read_back_and_nothing_else_is() {
+        let step = Step { value: 233_024, role: Role::FirstFail, placement: Placement::End };
+        let mut trial = TrialView::planned(step, Some("M"));
+        for (outcome, control) in [(Outcome::Pass, true), (Outcome::IllegalAddress, false)] {
+            trial.outcome = Some(outcome);
+            let line = format!("warpfault: {}", told(&trial, control));
+            assert_eq!(read_told(&line), Some(ToldTrial { control, size: 233_024, outcome }), "{line}");
+        }
+        for other in ["warpfault: 12 apples", "240  pass", "warpfault: the driver shows no GPU", ""] {
+            assert_eq!(read_told(other), None, "{other}");
+        }
+    }
+}

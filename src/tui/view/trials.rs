@@ -8,6 +8,7 @@ use ratatui::text::{Line, Span};
 use crate::probe::outcome::Outcome;
 use crate::read::event::ProbeFinding;
 use crate::report::Report;
+use crate::report::probe_text::{ToldTrial, read_told};
 use crate::report::trials::{self, TrialRow, Trials};
 use crate::tui::model::Model;
 use crate::tui::theme::Role;
@@ -48,31 +49,10 @@ fn of_one(model: &Model, probe: &Trials, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// A trial that a running probe told of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Told {
-    control: bool,
-    size: i64,
-    outcome: Outcome,
-}
-
-/// Reads `warpfault: control 233,024  pass …`, as `warpfault probe` tells of each trial that ended.
-fn told(line: &str) -> Option<Told> {
-    let rest = line.strip_prefix("warpfault: ")?;
-    let (control, rest) = match rest.strip_prefix("control ") {
-        Some(rest) => (true, rest),
-        None => (false, rest),
-    };
-    let mut words = rest.split_whitespace();
-    let size = words.next()?.replace(',', "").parse().ok()?;
-    let outcome = Outcome::from_name(words.next()?)?;
-    Some(Told { control, size, outcome })
-}
-
 /// The trials that ended until now, by size; empty where the lines are of something else.
 pub fn so_far(model: &Model, printed: &[String], width: usize) -> Vec<Line<'static>> {
     let theme = &model.theme;
-    let mut trials: Vec<Told> = printed.iter().filter_map(|line| told(line)).collect();
+    let mut trials: Vec<ToldTrial> = printed.iter().filter_map(|line| read_told(line)).collect();
     trials.sort_by_key(|trial| (trial.control, trial.size));
     let shown = |size: i64| grouped(i128::from(size));
     let wide = trials.iter().map(|trial| shown(trial.size).len()).max().unwrap_or(0);
@@ -118,21 +98,4 @@ fn along(model: &Model, rows: &[TrialRow], sweep: &str, width: usize) -> Vec<Lin
             ])
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_of_a_running_probe_is_a_trial_and_no_other_line_is() {
-        let line =
-            "warpfault: control 233,024  pass                     0        1.2      358.0   535.56 MiB";
-        assert_eq!(told(line), Some(Told { control: true, size: 233_024, outcome: Outcome::Pass }));
-        let line = "warpfault: 240  illegal_address        700";
-        assert_eq!(told(line), Some(Told { control: false, size: 240, outcome: Outcome::IllegalAddress }));
-        for other in ["warpfault: 12 apples", "240  pass", "warpfault: the driver shows no GPU", ""] {
-            assert_eq!(told(other), None, "{other}");
-        }
-    }
 }
