@@ -61,14 +61,14 @@ impl Need {
     #[must_use]
     pub fn option(written: &str, why: &str) -> Self {
         let (flag, value) = written.split_once(' ').unwrap_or((written, ""));
-        let word = value.split(' ').next().unwrap_or("");
-        // `NAME=VALUE` stands for any pair: both halves are typed.
-        let prefix = match word.split_once('=') {
-            Some((name, _)) if name != "NAME" => format!("{name}="),
-            _ => String::new(),
-        };
-        Self::new(written, why, Fill::Option { flag: flag.to_owned(), prefix })
+        let name = value.split_once('=').map(|(name, _)| name).filter(|name| !name.contains(' '));
+        Self::new(written, why, Fill::Option { flag: flag.to_owned(), prefix: prefix(name) })
     }
+}
+
+/// What stands before the typed value. `NAME=VALUE` stands for any pair: both halves are typed.
+fn prefix(name: Option<&str>) -> String {
+    name.filter(|name| *name != "NAME").map(|name| format!("{name}=")).unwrap_or_default()
 }
 
 impl fmt::Display for Need {
@@ -99,10 +99,7 @@ pub fn asked_for(said: &str) -> Vec<Need> {
         else {
             continue;
         };
-        let prefix = match found.name("name").map(|name| name.as_str()) {
-            Some(name) if name != "NAME" => format!("{name}="),
-            _ => String::new(),
-        };
+        let prefix = prefix(found.name("name").map(|name| name.as_str()));
         let name = match (prefix.is_empty(), flag) {
             (false, _) => format!("{flag} {prefix}"),
             (true, "--set") => "--set NAME=VALUE".to_owned(),
