@@ -28,20 +28,9 @@ fn explain(view: &View<'_>, id: EvidenceId, dump: &DumpSummary) -> Vec<Hypothesi
     let Some(fault) = dump.fault() else { return found };
     let grid = dump.faulting_grid();
     let names = names(view, id);
-    let best = dump
-        .faults
-        .iter()
-        .enumerate()
-        .flat_map(|(at, other)| other.displaced.iter().map(move |found| (at, other, found)))
-        .filter(|(_, _, found)| found.is_telling())
-        // Of several lanes, the one that the report names.
-        .max_by_key(|(at, _, found)| (found.agreements.len(), std::cmp::Reverse(*at)));
-    if let Some((at, other, displaced)) = best {
-        let block = match other.block.filter(|_| at > 0) {
-            Some([x, y, z]) => format!("block ({x},{y},{z}), which faulted too"),
-            None => "the faulting block".to_owned(),
-        };
-        found.push(wrapped(view, id, displaced, &names, &block));
+    let best = likeliest(&dump.faults);
+    if let Some((block, displaced)) = &best {
+        found.push(wrapped(view, id, displaced, &names, block));
     } else if let Some(product) = grid.and_then(|grid| overflowing_product(grid, &names)) {
         found.push(hypothesis(CauseKind::Int32Overflow, Certainty::Suspected, product, id, view));
     }
@@ -51,6 +40,22 @@ fn explain(view: &View<'_>, id: EvidenceId, dump: &DumpSummary) -> Vec<Hypothesi
         found.push(hypothesis(CauseKind::BadIndex, Certainty::Suspected, text, id, view));
     }
     found
+}
+
+/// The address that says most, with the block that formed it in words. Of several that say as much, that of the fault which the
+/// report names: the first.
+fn likeliest(faults: &[Fault]) -> Option<(String, &Displaced)> {
+    let (at, fault, displaced) = faults
+        .iter()
+        .enumerate()
+        .flat_map(|(at, fault)| fault.displaced.iter().map(move |found| (at, fault, found)))
+        .filter(|(_, _, found)| found.is_telling())
+        .max_by_key(|(at, _, found)| (found.agreements.len(), std::cmp::Reverse(*at)))?;
+    let block = match fault.block.filter(|_| at > 0) {
+        Some([x, y, z]) => format!("block ({x},{y},{z}), which faulted too"),
+        None => "the faulting block".to_owned(),
+    };
+    Some((block, displaced))
 }
 
 fn wrapped(
@@ -165,5 +170,31 @@ fn hypothesis(
         supports: vec![id],
         against: Vec::new(),
         would_settle: vec![settle.to_owned()],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{InputSpec, Limits, load};
+
+    #[test]
+    fn of_equal_lanes_the_one_that_the_report_names_is_told_of() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/samples/triton-coredump/core.nvcudmp.gz");
+        let loaded = load(&[InputSpec::Path(path.into())], Limits::default());
+        let dump = crate::read::coredump::read(&loaded.inputs[0].bytes).0;
+        let named = dump.fault().unwrap().clone();
+        let mut other = named.clone();
+        other.block = Some([7, 0, 0]);
+        let displaced = |faults: &[Fault]| likeliest(faults).map(|(block, found)| (block, found.index));
+        let index = 1 << 31;
+        let both = [named.clone(), other.clone()];
+        assert_eq!(displaced(&both), Some(("the faulting block".to_owned(), index)));
+        // Only another lane's registers still hold the address.
+        let mut blank = named;
+        blank.displaced.clear();
+        let said = "block (7,0,0), which faulted too".to_owned();
+        assert_eq!(displaced(&[blank.clone(), other]), Some((said, index)));
+        assert_eq!(displaced(&[blank]), None);
     }
 }
