@@ -88,8 +88,14 @@ pub fn items(model: &Model, incident: &Incident, area: Rect) -> Vec<Item> {
         items.push(Item::at(number, lines));
     }
     if items.is_empty() {
-        let text = "Nothing to check: no failure was found.";
-        items.push(Item::plain(vec![Line::styled(text, model.theme.style(Role::Muted))]));
+        let text = if analysis.report.failures.is_empty() {
+            "Nothing to check: no failure was found."
+        } else {
+            "No playbook is about this failure, and no check says more: the verdict and the log have all there is."
+        };
+        let muted = model.theme.style(Role::Muted);
+        let lines = wrap(text, width).into_iter().map(|line| Line::styled(line, muted));
+        items.push(Item::plain(lines.collect()));
     }
     items
 }
