@@ -4,7 +4,7 @@
 
 use crate::case::Case;
 use crate::playbook::walk::{Fill, Need, Prepared, command_text};
-use crate::source::Input;
+use crate::source::{Input, InputKind};
 
 use super::probing::PROGRAM;
 
@@ -22,7 +22,9 @@ const DEADLINE_S: u64 = 300;
 
 /// The command.
 pub(super) fn command(case: &Case, inputs: &[Input]) -> Prepared {
-    let own: Vec<&Input> = inputs.iter().filter(|input| !case.is_rerun(input.id)).collect();
+    // A saved report is no evidence: it tells nothing to a repro.
+    let is_own = |input: &&Input| !case.is_rerun(input.id) && input.kind != InputKind::Report;
+    let own: Vec<&Input> = inputs.iter().filter(is_own).collect();
     let mut needs = Vec::new();
     let mut words = vec![PROGRAM.to_owned(), "repro".to_owned()];
     if own.len() > INPUT_LIMIT {
@@ -83,6 +85,13 @@ mod tests {
         let found = command_of(&[InputSpec::Path(log.into())]);
         assert_eq!(found.command, ["warpfault", "repro", log, "-o", "repro"]);
         assert!(found.needs.is_empty());
+    }
+
+    #[test]
+    fn a_saved_report_is_no_input_of_it() {
+        let path = |name: &str| InputSpec::Path(format!("samples/triton-int32-wrap/{name}").into());
+        let found = command_of(&[path("expected.txt"), path("run.log")]);
+        assert_eq!(found.command, ["warpfault", "repro", "samples/triton-int32-wrap/run.log", "-o", "repro"]);
     }
 
     #[test]
