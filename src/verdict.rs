@@ -19,7 +19,7 @@ pub mod told;
 pub use cause::Hypothesis;
 pub use checks::{Check, CheckStatus};
 pub use failure::{Certainty, Code, Failure, Role};
-pub use next::{Mitigation, Next, own_command};
+pub use next::{Mitigation, Next, YOUR_COMMAND, in_rank, own_command};
 pub use ranks::{RankRow, RankState};
 pub use restart::{Restart, RestartAdvice};
 pub use roles::messenger_name;

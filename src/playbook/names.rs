@@ -303,6 +303,11 @@ pub static NAMES: &[Name] = &[
     name("facts.nccl.missing", Numbers(&[1]), "ranks that never joined"),
     name("facts.nccl.peer_lost", Text("store"), "heartbeat, store, peer or rendezvous"),
     name("facts.messages", Text("RuntimeError: …"), "exceptions and statuses as printed, one a line"),
+    name(
+        "facts.triton",
+        Yes,
+        "whether a stack, a status, a kernel's place or an input shows that Triton ran; never missing",
+    ),
     name("facts.stack", Text("/home/user/train.py"), "files of the stack, innermost first, one a line"),
     name("facts.signatures.*", Text("value"), "captures of a site's signature: facts.signatures.ID.NAME"),
     name("facts.probe.reports", Number(1), "reports of the probe that the inputs hold; never missing"),

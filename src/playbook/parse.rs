@@ -236,24 +236,36 @@ fn rerun(page: &mut Page<'_>, view: &mut View<'_, '_>) -> Rerun {
             page.fault(value.line, view.key("environment"), format!("`{name}` is no variable's name"));
         }
     }
-    let before = view.texts(page, "before");
+    let mut before = view.texts(page, "before");
+    let within = view.texts(page, "in_rank");
     let command = view.texts(page, "command");
-    if !before.is_empty() && !command.is_empty() {
+    for (words, key) in [(&before, "before"), (&within, "in_rank")] {
+        if !words.is_empty() && !command.is_empty() {
+            page.fault(
+                view.line(),
+                view.key(key),
+                "stands before the engineer's own command; with command there is none",
+            );
+        }
+    }
+    if !before.is_empty() && !within.is_empty() {
         page.fault(
             view.line(),
-            view.key("before"),
-            "stands before the engineer's own command; with command there is none",
+            view.key("in_rank"),
+            "stands for before: words go in front of the whole command or of one rank's program",
         );
     }
+    let in_rank = !within.is_empty();
+    before.extend(within);
     if environment.is_empty() && before.is_empty() && command.is_empty() {
         page.fault(
             view.line(),
             view.key("environment"),
-            "a run changes something: environment, before or command",
+            "a run changes something: environment, before, in_rank or command",
         );
     }
     let deadline_s = view.number(page, "deadline_s").unwrap_or(DEADLINE_S).min(LONGEST_DEADLINE_S);
-    Rerun { environment, before, command, deadline_s }
+    Rerun { environment, before, in_rank, command, deadline_s }
 }
 
 fn advice(page: &mut Page<'_>, view: &mut View<'_, '_>) -> Advice {

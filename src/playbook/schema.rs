@@ -243,6 +243,8 @@ pub struct Rerun {
     pub environment: Vec<(String, Source)>,
     /// Words before the engineer's command, each a template.
     pub before: Vec<Source>,
+    /// Whether those words go in front of one rank's program, where a launcher starts the ranks.
+    pub in_rank: bool,
     /// A command of its own in place of the engineer's, each word a template; empty for the engineer's.
     pub command: Vec<Source>,
     /// Most seconds that it may take.

@@ -449,3 +449,54 @@ fn no_failure_is_said_of_what_could_be_read_only() {
     assert_eq!(some.report().verdict.summary, "No failure in what could be read.");
     assert_eq!(some.report().verdict.certainty, report::model::Certainty::Undecided);
 }
+
+fn command(session: &Session, playbook: &str, step: &str) -> String {
+    match &session.walk().step(&StepRef::new(playbook, step)).unwrap().act {
+        Act::Run(prepared) => prepared.text.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A debugger that opened the dump is not the program to rerun, and a kernel that the dump names needs no launch blocking.
+#[test]
+fn a_dump_names_the_kernel_and_the_program_is_not_its_debugger() {
+    let session = opened(sample("coredump-gather", &["run.log", "cuda-gdb.log", "core.nvcudmp.gz"]));
+    let blocking = session.walk().step(&StepRef::new("illegal-address", "launch-blocking")).unwrap();
+    assert_eq!(blocking.state, StepState::Answered);
+    assert!(
+        blocking.reading.as_deref().unwrap().starts_with("Not needed: the evidence names the kernel, gather")
+    );
+    let memcheck = command(&session, "illegal-address", "memcheck");
+    assert!(memcheck.ends_with("--kernel-name 'kernel_substring=gather' ./crash gather"), "{memcheck}");
+}
+
+#[test]
+fn under_a_debugger_the_program_is_what_stands_behind_args() {
+    let session = opened(text(
+        "run.log",
+        "$ gdb -batch -ex run -ex bt --args python3 train.py\nFatal Python error: Segmentation fault\n",
+    ));
+    assert!(command(&session, "segfault", "native-stack").ends_with("--args python3 train.py"));
+    assert!(!command(&session, "segfault", "native-stack").contains("--args gdb"));
+}
+
+#[test]
+fn gdb_stands_in_the_rank_that_crashed() {
+    let session = opened(sample("pair-rank1-segv", &["run.log"]));
+    let stack = command(&session, "segfault", "native-stack");
+    assert!(stack.starts_with("torchrun --nproc-per-node 2 --no-python bash -c "), "{stack}");
+    assert!(
+        stack.contains("= 1 ]; then exec gdb -batch -ex run -ex ")
+            && stack.ends_with(" nccl_cases.py rank1_segv")
+    );
+}
+
+/// A script that has the word in its name does not make its fault one of Triton.
+#[test]
+fn only_what_shows_triton_brings_its_review_first() {
+    let first = |name: &str, files: &[&str]| opened(sample(name, files)).walk().playbook.clone();
+    let cublas = first("torch-cublas-after-ima", &["run.log", "dmesg.log"]);
+    assert_eq!(cublas.as_deref(), Some("illegal-address"));
+    let refused = first("torch-shared-out-of-resource", &["run.log"]);
+    assert_eq!(refused.as_deref(), Some("triton-review"));
+}

@@ -16,6 +16,8 @@ use super::failure::Certainty;
 mod found;
 mod native;
 
+pub use native::in_rank;
+
 /// A next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Next {
@@ -56,6 +58,7 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             if verdict.places.fault.as_ref().is_some_and(|fault| fault.kernel.is_some()) {
                 // The kernel is known already: what would only name it is left out.
                 steps.extend(compiled_kernel(case, verdict));
+                steps.extend(of_known_kernel(verdict, &program));
             } else {
                 if verdict.asynchronous != Some(false) {
                     steps.push(launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"])));
@@ -83,7 +86,9 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             },
             sanitizer(&program, "memcheck"),
         ],
-        FailureClass::DeviceAssert if wraps(verdict) => compiled_kernel(case, verdict).into_iter().collect(),
+        FailureClass::DeviceAssert if wraps(verdict) => {
+            compiled_kernel(case, verdict).into_iter().chain(of_known_kernel(verdict, &program)).collect()
+        }
         FailureClass::DeviceAssert => vec![
             launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"])),
             Next {
@@ -171,6 +176,31 @@ fn compiled_kernel(case: &Case, verdict: &Verdict) -> Option<Next> {
     })
 }
 
+/// What is left to find out once the kernel is known; none where its cause is proven or needs no more than its fix.
+fn of_known_kernel(verdict: &Verdict, program: &[String]) -> Option<Next> {
+    let certainty = verdict.cause().map_or(Certainty::Undecided, |cause| cause.certainty);
+    match verdict.cause().and_then(|cause| cause.cause) {
+        Some(CauseKind::Int32Overflow) if certainty == Certainty::Proven => None,
+        Some(CauseKind::Int32Overflow) => Some(Next {
+            id: "boundary",
+            title: "Rerun that kernel alone at the boundary on a GPU: the playbook's step, or warpfault probe",
+            command: None,
+            cost: "seconds on a GPU; neither the job nor its data is needed",
+            why: "a pass just below the boundary and a failure just past it prove the wrap",
+        }),
+        Some(CauseKind::MissingMask) => None,
+        // Its report holds no allocation: the sanitizer's text does.
+        Some(CauseKind::OutOfBounds) => Some(sanitizer(program, "memcheck")),
+        _ => Some(Next {
+            id: "faulting-index",
+            title: "Check the arguments of that launch, and the index that the faulting thread forms from them",
+            command: None,
+            cost: "reading the kernel; one run with prints",
+            why: "kernel, line and thread are known: an argument out of its range, a pointer that is no longer valid, or a missing guard is what is left",
+        }),
+    }
+}
+
 /// Whether the inputs hold what each rank enqueued.
 fn ranks_were_compared(case: &Case) -> bool {
     case.pick(|data| matches!(data, Data::FlightDump(_) | Data::Ras(_)).then_some(())).next().is_some()
@@ -186,9 +216,12 @@ fn has_faulthandler(case: &Case) -> bool {
     .is_some()
 }
 
-/// The user's own program: the last command of the log, else words that the engineer replaces.
+/// What stands for the user's own command where the inputs hold none.
+pub const YOUR_COMMAND: &str = "your-command";
+
+/// The user's own program: the first command of the log, else a word that the engineer replaces.
 fn program(case: &Case) -> Vec<String> {
-    own_command(case).unwrap_or_else(|| vec!["python3".to_owned(), "your_program.py".to_owned()])
+    own_command(case).unwrap_or_else(|| vec![YOUR_COMMAND.to_owned()])
 }
 
 /// The user's own command, without tools and settings before it; none where the input holds no command line.
@@ -215,10 +248,15 @@ fn asks_the_machine(words: &[String]) -> bool {
     words.iter().take(4).any(|word| tools.contains(&word.rsplit('/').next().unwrap_or(word)))
 }
 
-/// Without a tool that ran it already.
+/// Without a tool that ran it already. Empty where the command is no run of a program: a debugger that opened a dump.
 fn own_words(words: &[String]) -> Vec<String> {
     let mut rest = words;
     while let Some((first, tail)) = rest.split_first() {
+        if matches!(super::summary::base_name(first), "gdb" | "cuda-gdb") {
+            let program = tail.iter().position(|word| word == "--args");
+            rest = program.and_then(|at| tail.get(at + 1..)).unwrap_or_default();
+            continue;
+        }
         let is_tool = matches!(first.as_str(), "env" | "compute-sanitizer" | "cuda-memcheck");
         let is_option = first.starts_with('-')
             || first.contains('=')

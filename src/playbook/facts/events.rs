@@ -15,7 +15,7 @@ use super::super::known::Known;
 const LIST_LIMIT: usize = 32;
 
 pub(super) fn put(known: &mut Known, case: &Case, verdict: &Verdict) {
-    inputs(known, case);
+    inputs(known, case, verdict);
     sanitizer(known, case, verdict);
     host(known, case);
     gpu(known, case);
@@ -24,7 +24,7 @@ pub(super) fn put(known: &mut Known, case: &Case, verdict: &Verdict) {
 }
 
 /// Which kinds of input are there: this is always known.
-fn inputs(known: &mut Known, case: &Case) {
+fn inputs(known: &mut Known, case: &Case, verdict: &Verdict) {
     let has = |kinds: &[InputKind]| case.inputs().iter().any(|input| kinds.contains(&input.kind));
     known.put("facts.inputs", case.inputs().len());
     known.put("facts.triton_cache", has(&[InputKind::TritonCache, InputKind::Ttir, InputKind::Ptx]));
@@ -37,8 +37,41 @@ fn inputs(known: &mut Known, case: &Case) {
         "facts.sanitizer_report",
         record.is_some() || has(&[InputKind::SanitizerText, InputKind::SanitizerXml]),
     );
+    known.put("facts.triton", shows_triton(case, verdict));
     let driver = first(case, |data| matches!(data, Data::Xid(_) | Data::KernelSegfault(_)).then_some(()));
     known.put("facts.kernel_log", driver.is_some() || has(&[InputKind::KernelLog]));
+}
+
+/// Whether anything shows that a Triton kernel ran. A script that merely has the word in its name shows nothing.
+fn shows_triton(case: &Case, verdict: &Verdict) -> bool {
+    let is_triton_input =
+        |kind| matches!(kind, InputKind::TritonCache | InputKind::Ttir | InputKind::Tritonparse);
+    // Only Triton gives device code the lines of a Python file.
+    let in_python = |file: &str| file.ends_with(".py");
+    let in_package = |file: &str| {
+        file.split(['/', '\\']).rev().skip(1).any(|folder| matches!(folder, "triton" | "triton_kernels"))
+    };
+    let of_module = |kind: &str| kind.starts_with("triton.") || kind.contains(".triton.");
+    case.inputs().iter().any(|input| is_triton_input(input.kind))
+        || verdict
+            .places
+            .fault
+            .as_ref()
+            .is_some_and(|fault| fault.kernel.is_some() && fault.file.as_deref().is_some_and(in_python))
+        || case.events().any(|(_, event)| match &event.data {
+            Data::Traceback(traceback) => {
+                traceback.frames.iter().any(|frame| in_package(&frame.file))
+                    || traceback.exception.as_ref().is_some_and(|exception| {
+                        of_module(&exception.kind) || exception.message.contains("Triton Error")
+                    })
+            }
+            Data::Exception(exception) => {
+                of_module(&exception.kind) || exception.message.contains("Triton Error")
+            }
+            Data::DeviceAssert(assert) => in_python(&assert.place.file),
+            Data::Status(_) => event.text.contains("Triton Error"),
+            _ => false,
+        })
 }
 
 fn first<'a, T: 'a>(case: &'a Case, pick: impl Fn(&'a Data) -> Option<T> + 'a) -> Option<(&'a Event, T)> {

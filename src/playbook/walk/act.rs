@@ -10,6 +10,7 @@ use super::super::schema::{Action, AnswerKind, Question, Rerun, Step, StepKind};
 use super::super::{condition, template};
 use super::need::{Fill, Need};
 use super::{sentence, shown};
+use crate::verdict;
 
 /// What one key does at a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,9 +64,6 @@ pub struct Asked {
     /// The choices of a choice.
     pub choices: Vec<String>,
 }
-
-/// What stands for the engineer's command where the inputs hold none.
-const YOUR_COMMAND: &str = "your-command";
 
 /// Said by the kinds whose rooms are not there yet.
 const NOT_AVAILABLE: &str = "not available in this build";
@@ -145,6 +143,24 @@ fn prepare(rerun: &Rerun, known: &Arc<Known>) -> Prepared {
     let mut from_input = templates.iter().any(|source| source.text.contains("{{"));
     if rerun.command.is_empty() {
         match own_command(known) {
+            Some(words) if rerun.in_rank => {
+                from_input = true;
+                if let Some(whole) = verdict::in_rank(&command, &words, root_rank(known)) {
+                    command = whole;
+                } else {
+                    let why =
+                        "in front of a launcher they work on the launcher: put them where it starts one rank";
+                    needs.push(Need::new(
+                        format!(
+                            "a place for the words of {}",
+                            command.first().map_or("the tool", String::as_str)
+                        ),
+                        why,
+                        Fill::Line,
+                    ));
+                    command.extend(words);
+                }
+            }
             Some(words) => {
                 command.extend(words);
                 from_input = true;
@@ -152,7 +168,7 @@ fn prepare(rerun: &Rerun, known: &Arc<Known>) -> Prepared {
             None => {
                 let why = "how the job was started, with its arguments";
                 needs.push(Need::new("the command that failed", why, Fill::Command(command.len())));
-                command.push(YOUR_COMMAND.to_owned());
+                command.push(verdict::YOUR_COMMAND.to_owned());
             }
         }
     }
@@ -165,6 +181,13 @@ fn word(template: &str, known: &Arc<Known>) -> (String, Vec<String>) {
     match template::render(template, known) {
         Ok(rendered) => (rendered.text, rendered.needs),
         Err(_) => (template::NOT_KNOWN.to_owned(), Vec::new()),
+    }
+}
+
+fn root_rank(known: &Known) -> Option<u32> {
+    match known.get("verdict.root_rank")? {
+        Known::Int(rank) => u32::try_from(*rank).ok(),
+        _ => None,
     }
 }
 

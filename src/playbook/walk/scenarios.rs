@@ -37,7 +37,9 @@ fn evidence() -> Known {
     known.put("shapes.count", 0);
     known.put("facts.probe.proven", false);
     known.put("facts.source.checked", false);
-    for input in ["kernel_log", "sanitizer_report", "core_dump", "triton_cache", "flight_recorder", "ras"] {
+    for input in
+        ["kernel_log", "sanitizer_report", "core_dump", "triton_cache", "triton", "flight_recorder", "ras"]
+    {
         known.put(&format!("facts.{input}"), false);
     }
     known

@@ -19,7 +19,7 @@ pub(super) fn steps(case: &Case, class: FailureClass, program: &[String]) -> Vec
         FailureClass::ApiError => vec![refused_calls(program), first_refusal()],
         FailureClass::LaunchConfig => vec![limits(), refused_calls(program)],
         FailureClass::GpuOom if asks_for_too_much(case) => vec![wrong_size()],
-        FailureClass::GpuOom => gpu_memory(program),
+        FailureClass::GpuOom => gpu_memory(program, has_traceback(case)),
         FailureClass::HostOom => vec![host_memory(), who_grew()],
         FailureClass::Killed if has_kernel_log(case) => vec![sender()],
         FailureClass::Killed => vec![kernel_log(), sender()],
@@ -156,7 +156,11 @@ fn wrong_size() -> Next {
     }
 }
 
-fn gpu_memory(program: &[String]) -> Vec<Next> {
+fn has_traceback(case: &Case) -> bool {
+    case.pick(|data| matches!(data, Data::Traceback(_)).then_some(())).next().is_some()
+}
+
+fn gpu_memory(program: &[String], has_traceback: bool) -> Vec<Next> {
     let mut steps = vec![Next {
         id: "gpu-tenants",
         title: "See who else holds memory on that GPU",
@@ -167,7 +171,8 @@ fn gpu_memory(program: &[String]) -> Vec<Next> {
         cost: "none",
         why: "a process left from an earlier run holds its memory until it ends",
     }];
-    let is_python = program.iter().any(|word| word.ends_with(".py") || word.contains("python"));
+    let is_python =
+        has_traceback || program.iter().any(|word| word.ends_with(".py") || word.contains("python"));
     if is_python {
         steps.push(Next {
             id: "expandable-segments",
@@ -260,8 +265,10 @@ mod tests {
     fn expandable_segments_are_for_pytorch_alone() {
         let has = |program: &[&str]| {
             let program: Vec<String> = program.iter().map(|word| (*word).to_owned()).collect();
-            gpu_memory(&program).iter().any(|step| step.id == "expandable-segments")
+            gpu_memory(&program, false).iter().any(|step| step.id == "expandable-segments")
         };
-        assert!(has(&["torchrun", "train.py"]) && !has(&["./crash", "oom"]));
+        assert!(has(&["torchrun", "train.py"]) && !has(&["./crash", "oom"]) && !has(&["your-command"]));
+        let unnamed = gpu_memory(&["your-command".to_owned()], true);
+        assert!(unnamed.iter().any(|step| step.id == "expandable-segments"));
     }
 }

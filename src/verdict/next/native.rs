@@ -1,6 +1,6 @@
 //! The native stack of a host crash, in gdb; under a launcher, of one rank.
 //!
-//! In: the program's words, the rank that crashed. Out: a step. `gdb torchrun …` would debug the launcher and not the rank:
+//! In: the program's words, the rank that crashed. Out: a step, or the words with any tool in front of a rank. `gdb torchrun …` would debug the launcher and not the rank:
 //! torchrun starts each rank as a process of its own, so that gdb has to stand between the two. `--no-python` makes torchrun
 //! start the words that follow as they are, and RANK is set for each of them (both documented by torchrun).
 
@@ -23,28 +23,44 @@ const LAUNCHERS: [&str; 8] = [
 
 /// The step. `rank` is the global rank that crashed, where one is known.
 pub(super) fn step(program: &[String], rank: Option<u32>) -> Next {
-    match Launched::of(program) {
-        Launched::Plain => Next {
+    let gdb = GDB.map(str::to_owned);
+    match (Launched::of(program), in_rank(&gdb, program, rank)) {
+        (Launched::Plain, command @ Some(_)) => Next {
             id: "native-stack",
             title: "Take the native stack in gdb",
-            command: Some(GDB.iter().map(|word| (*word).to_owned()).chain(program.iter().cloned()).collect()),
+            command,
             cost: "needs gdb; slower start",
             why: "it names the library and function that crashed",
         },
-        Launched::Script(at) => Next {
+        (_, command @ Some(_)) => Next {
             id: "native-stack",
             title: "Take the native stack of one rank in gdb",
-            command: Some(under_launcher(program, at, rank)),
+            command,
             cost: "needs gdb on the node of that rank; slower start",
             why: "it names the library and function that crashed; torchrun starts gdb in the rank's place, the other ranks run as they did",
         },
-        Launched::Other => Next {
+        (_, None) => Next {
             id: "native-stack",
             title: "Attach gdb to the rank before it crashes: gdb -batch -p PID -ex continue -ex bt",
             command: None,
             cost: "needs gdb and the right to trace (ptrace_scope); the process stops while it attaches",
             why: "it names the library and function that crashed; gdb before the launcher would debug the launcher",
         },
+    }
+}
+
+/// The program with `before` in front of it; under torchrun in front of one rank's script. None under a launcher whose words
+/// don't tell where the rank's own begin.
+#[must_use]
+pub fn in_rank(before: &[String], program: &[String], rank: Option<u32>) -> Option<Vec<String>> {
+    match Launched::of(program) {
+        Launched::Plain => Some(before.iter().chain(program).cloned().collect()),
+        Launched::Script(at) => {
+            // The words become part of a script for bash.
+            let before = shlex::try_join(before.iter().map(String::as_str)).ok()?;
+            Some(under_launcher(program, at, &before, rank))
+        }
+        Launched::Other => None,
     }
 }
 
@@ -90,11 +106,11 @@ impl Launched {
     }
 }
 
-fn under_launcher(program: &[String], at: usize, rank: Option<u32>) -> Vec<String> {
-    let gdb = format!("exec {} python3 \"$0\" \"$@\"", GDB.join(" "));
+fn under_launcher(program: &[String], at: usize, before: &str, rank: Option<u32>) -> Vec<String> {
+    let tool = format!("exec {before} python3 \"$0\" \"$@\"");
     let script = match rank {
-        Some(rank) => format!("if [ \"$RANK\" = {rank} ]; then {gdb}; fi; exec python3 \"$0\" \"$@\""),
-        None => gdb,
+        Some(rank) => format!("if [ \"$RANK\" = {rank} ]; then {tool}; fi; exec python3 \"$0\" \"$@\""),
+        None => tool,
     };
     let (launcher, job) = program.split_at(at.min(program.len()));
     let mut words = launcher.to_vec();
