@@ -228,6 +228,14 @@ fn nothing_runs_without_a_yes() {
 }
 
 fn ended(session: &mut Session, environment: &[(&str, &str)], code: i32) -> (Option<String>, Vec<String>) {
+    printed(session, environment, code, "");
+    let step = session.walk().step(&at("launch-blocking")).unwrap();
+    (step.outcome.clone(), step.needs.clone())
+}
+
+/// A run of launch blocking that ended and printed this.
+fn printed(session: &mut Session, environment: &[(&str, &str)], code: i32, output: &str) {
+    let output = if output.is_empty() { source::Loaded::default() } else { text("run", output) };
     let ran = Ran {
         command: proposal_words(),
         environment: environment.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
@@ -237,10 +245,36 @@ fn ended(session: &mut Session, environment: &[(&str, &str)], code: i32) -> (Opt
         log: None,
         input: None,
     };
-    let output = source::Loaded::default();
     walk(session, WalkInput::Ended { step: at("launch-blocking"), ran, output });
-    let step = session.walk().step(&at("launch-blocking")).unwrap();
-    (step.outcome.clone(), step.needs.clone())
+}
+
+/// A rerun that fails in another way than the incident confirms nothing.
+#[test]
+fn a_run_that_did_not_come_as_far_as_the_failure_shows_nothing() {
+    let step = |output: &str, code| {
+        let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+        printed(&mut session, &[("CUDA_LAUNCH_BLOCKING", "1")], code, output);
+        let step = session.walk().step(&at("launch-blocking")).unwrap();
+        (step.state, step.outcome.clone().unwrap(), step.reading.clone().unwrap())
+    };
+    let import = "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    import torch\n\
+                  ModuleNotFoundError: No module named 'torch'\n";
+    for (output, code, why) in [
+        (
+            "python3: can't open file '/x/a.py': [Errno 2] No such file or directory\nexit status 2\n",
+            2,
+            "before it did anything",
+        ),
+        (import, 1, "in another way, python error at a.py:1"),
+        ("Segmentation fault (core dumped)\n", 139, "in another way, segfault"),
+        ("usage: a.py [-h]\n", 1, "without a failure that is known"),
+    ] {
+        let (state, outcome, reading) = step(output, code);
+        assert_eq!((state, outcome.as_str()), (StepState::Unknown, "not-started"), "{output}");
+        assert!(reading.contains(why), "{reading}");
+    }
+    let again = "RuntimeError: CUDA error: an illegal memory access was encountered\n";
+    assert_eq!(step(again, 1).0, StepState::Done);
 }
 
 #[test]

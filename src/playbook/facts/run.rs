@@ -21,25 +21,22 @@ pub fn run(case: &Case, incident: &Verdict, ran: &Ran) -> Known {
     match &ran.ended {
         Ended::Exit(code) => known.put("exit_code", *code),
         Ended::Signal(signal) => known.put("signal", *signal),
-        Ended::NotStarted(why) => known.put("why", why.as_str()),
+        Ended::NotStarted(why) => {
+            known.put("why", format!("the command could not be started, {why}").as_str());
+        }
         Ended::Deadline | Ended::Stopped | Ended::Elsewhere => {}
     }
     let own = ran.input.map(|input| verdict::judge(&case.only(InputId(input))));
     let class = own.as_ref().map_or(FailureClass::None, |own| own.class);
     known.put("class", class.name());
     let printed_a_failure = class != FailureClass::None;
-    // A shell's and an interpreter's word for a program that isn't there or takes no such arguments: nothing was rerun.
-    let refused = match ran.ended {
-        Ended::Exit(code @ (2 | 126 | 127))
-            if !printed_a_failure
-                && ran.command.first().is_some_and(|word| word != env!("CARGO_PKG_NAME")) =>
-        {
-            known.put("why", format!("it ended with status {code} before it did anything").as_str());
-            true
-        }
-        _ => false,
-    };
-    known.put("started", !refused && !matches!(ran.ended, Ended::NotStarted(_)));
+    let place = own
+        .as_ref()
+        .and_then(|own| own.places.notice.as_ref())
+        .and_then(|notice| chain::place(notice.file.as_deref(), notice.line));
+    let nothing = shows_nothing(incident.class, class, place.as_deref(), ran);
+    known.put_some("why", nothing.clone());
+    known.put("started", nothing.is_none() && !matches!(ran.ended, Ended::NotStarted(_)));
     let failed = match ran.ended {
         Ended::Exit(code) => Some(code != 0 || printed_a_failure),
         Ended::Signal(_) => Some(true),
@@ -50,10 +47,6 @@ pub fn run(case: &Case, incident: &Verdict, ran: &Ran) -> Known {
     known.put_some("failed", failed);
     known.put("same_class", class == incident.class);
     known.put("classed", !matches!(class, FailureClass::None | FailureClass::Undecided));
-    let place = own
-        .as_ref()
-        .and_then(|own| own.places.notice.as_ref())
-        .and_then(|notice| chain::place(notice.file.as_deref(), notice.line));
     known.put_some("place", place.clone());
     let first =
         incident.places.notice.as_ref().and_then(|notice| chain::place(notice.file.as_deref(), notice.line));
@@ -71,4 +64,47 @@ pub fn run(case: &Case, incident: &Verdict, ran: &Ran) -> Known {
     let of_this_run = conclusion.filter(|(_, event, _)| ran.input == Some(event.span.input.0));
     known.put_some("conclusion", of_this_run.last().map(|(_, _, conclusion)| conclusion.name()));
     known
+}
+
+/// Why a run that failed says nothing about the incident: it never came as far. None where it does say something.
+fn shows_nothing(
+    incident: FailureClass,
+    class: FailureClass,
+    place: Option<&str>,
+    ran: &Ran,
+) -> Option<String> {
+    use FailureClass as Class;
+    let is_own = ran.command.first().is_some_and(|word| word == env!("CARGO_PKG_NAME"));
+    let unclassed = matches!(class, Class::None | Class::Undecided);
+    // A shell's and an interpreter's word for a program that isn't there or takes no such arguments: nothing was rerun.
+    if let Ended::Exit(code @ (2 | 126 | 127)) = ran.ended
+        && unclassed
+        && !is_own
+    {
+        return Some(format!("it ended with status {code} before it did anything"));
+    }
+    let failed = matches!(ran.ended, Ended::Exit(1..) | Ended::Signal(_));
+    // On the CPU a kernel raises in Python: there another class is the very answer.
+    let interpreted = ran.environment.iter().any(|(name, _)| name == "TRITON_INTERPRET")
+        || ran.command.iter().any(|word| word.starts_with("TRITON_INTERPRET="));
+    let another = unclassed
+        || matches!(
+            class,
+            Class::PythonError
+                | Class::CompileError
+                | Class::Segfault
+                | Class::Abort
+                | Class::Killed
+                | Class::HostOom
+                | Class::GpuOom
+        );
+    if !failed || is_own || interpreted || !incident.is_device_fault() || !another {
+        return None;
+    }
+    let how = match (unclassed, place) {
+        (true, _) => "without a failure that is known".to_owned(),
+        (false, Some(place)) => format!("in another way, {} at {place}", class.name().replace('_', " ")),
+        (false, None) => format!("in another way, {}", class.name().replace('_', " ")),
+    };
+    Some(format!("it ended {how}, and did not come as far as the incident's failure"))
 }

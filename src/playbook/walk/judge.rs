@@ -91,6 +91,10 @@ fn happened<'a>(
         Happened::Ran(ran) if !missing_settings(step, ran).is_empty() => {
             Judgement { needs: missing_settings(step, ran), ..Judgement::new(StepState::Done) }
         }
+        // A run that never came as far as the failure leaves its question as it was.
+        Happened::Ran(_) if tree.get("this.started") == Some(&Known::Bool(false)) => {
+            Judgement::with(StepState::Unknown, pick(step, tree))
+        }
         Happened::Answered(_) | Happened::Ran(_) => Judgement::with(StepState::Done, pick(step, tree)),
         Happened::Reopened => return None,
     })
