@@ -37,7 +37,8 @@ impl Keymap {
         let mut faults = Vec::new();
         for (name, value) in table {
             let Some(row) = ROWS.iter().find(|row| row.name == name) else {
-                faults.push(format!("keys: no action is called {name}"));
+                let name = crate::text::escape(name);
+                faults.push(format!("keys: no action is called {name}; docs/configuration.md lists them"));
                 continue;
             };
             let names: Vec<&str> = match value {

@@ -140,9 +140,9 @@ fn garbage_typed_at_it_breaks_nothing() {
     for _ in 0..4 {
         let mut tty = Tty::open(100, 30, &[CRASH]);
         tty.until("Rank 1 failed first");
-        // Ctrl-Z would stop it, and v would open an editor.
+        // Ctrl-Z would stop it, and e and v would open an editor.
         let garbage: Vec<u8> =
-            (0..1500).map(|_| byte()).filter(|byte| !matches!(byte, 0x1a | b'v')).collect();
+            (0..1500).map(|_| byte()).filter(|byte| !matches!(byte, 0x1a | b'e' | b'v')).collect();
         tty.send(&garbage);
         for _ in 0..4 {
             if tty.is_running() {
@@ -236,6 +236,18 @@ fn a_piped_log_is_read_and_keys_come_from_the_terminal() {
 }
 
 #[test]
+fn a_log_that_is_still_to_be_written_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("later.log");
+    let mut tty = Tty::open(100, 30, &["--follow", path.to_str().unwrap()]);
+    tty.until("later.log is not there yet");
+    std::fs::write(&path, "RuntimeError: CUDA error: an illegal memory access was encountered\n").unwrap();
+    tty.until("ILLEGAL ADDRESS");
+    tty.send(b"q");
+    assert_eq!(tty.exit(), 0);
+}
+
+#[test]
 fn a_log_that_grows_is_followed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("train.log");
@@ -280,7 +292,7 @@ fn the_editor_gets_the_keyboard_and_the_screen_comes_back() {
     let program = env!("CARGO_BIN_EXE_warpfault");
     let mut tty = Tty::run(program, &[CRASH], 80, 24, &[("EDITOR", editor.to_str().unwrap())]);
     tty.until("Rank 1 failed first");
-    tty.send(b"5v");
+    tty.send(b"5e");
     tty.until("editing +13");
     assert!(!tty.alternate_screen());
     tty.send(b"yes\r");

@@ -46,7 +46,10 @@ impl Settings {
         };
         let file = under("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("config.toml"));
         let text = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
-        let mut settings = Self::from_file(text.as_deref().unwrap_or(""));
+        let name = file.as_ref().map_or("config.toml".to_owned(), |file| {
+            crate::text::escape(&file.to_string_lossy()).to_string()
+        });
+        let mut settings = Self::from_file(&name, text.as_deref().unwrap_or(""));
         settings.surroundings = Surroundings {
             no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
             term: variable("TERM"),
@@ -71,10 +74,14 @@ impl Settings {
         settings
     }
 
-    fn from_file(text: &str) -> Self {
+    fn from_file(name: &str, text: &str) -> Self {
         let mut faults = Vec::new();
         let table: toml::Table = text.parse().unwrap_or_else(|error: toml::de::Error| {
-            faults.push(format!("config.toml: {}", error.message()));
+            let line = error.span().map_or(1, |span| {
+                text.get(..span.start).unwrap_or_default().bytes().filter(|byte| *byte == b'\n').count() + 1
+            });
+            let why = crate::text::escape(error.message()).to_string();
+            faults.push(format!("{name}:{line}: {}; nothing of it is used", why.replace('\n', " ")));
             toml::Table::new()
         });
         let keys = match table.get("keys") {
@@ -82,11 +89,16 @@ impl Settings {
             _ => toml::Table::new(),
         };
         let (keymap, key_faults) = Keymap::with(&keys);
-        faults.extend(key_faults);
-        let palette = table.get("theme").and_then(toml::Value::as_str).and_then(|name| {
-            let palette = Palette::from_name(name);
+        faults.extend(key_faults.into_iter().map(|fault| format!("{name}: {fault}")));
+        for key in table.keys().filter(|key| !["keys", "theme", "mouse"].contains(&key.as_str())) {
+            let key = crate::text::escape(key);
+            faults.push(format!("{name}: {key} is no setting; there are theme, mouse, [keys]"));
+        }
+        let palette = table.get("theme").and_then(toml::Value::as_str).and_then(|palette_name| {
+            let palette = Palette::from_name(palette_name);
             if palette.is_none() {
-                faults.push(format!("config.toml: no theme is called {name}; there are dark, light, mono"));
+                let palette = crate::text::escape(palette_name);
+                faults.push(format!("{name}: no theme is called {palette}; there are dark, light, mono"));
             }
             palette
         });
@@ -115,9 +127,13 @@ mod tests {
     use super::*;
     use crate::tui::keymap::Action;
 
+    fn read(text: &str) -> Settings {
+        Settings::from_file("config.toml", text)
+    }
+
     #[test]
     fn a_file_sets_theme_mouse_and_keys() {
-        let settings = Settings::from_file("theme = \"light\"\nmouse = false\n[keys]\nhelp = \"f5\"\n");
+        let settings = read("theme = \"light\"\nmouse = false\n[keys]\nhelp = \"f5\"\n");
         assert_eq!(settings.surroundings.palette, Some(Palette::Light));
         assert!(!settings.mouse && settings.faults.is_empty());
         assert_eq!(settings.keymap.keys(Action::Help), "F5");
@@ -125,9 +141,30 @@ mod tests {
 
     #[test]
     fn a_broken_file_is_told_and_the_rest_works() {
-        let settings = Settings::from_file("theme = \"pink\"\n");
-        assert_eq!(settings.faults.len(), 1);
-        let settings = Settings::from_file("theme = ");
-        assert_eq!((settings.faults.len(), settings.mouse), (1, true));
+        let settings = read("theme = \"pink\"\ncolour = 1\n[keys]\nfly = \"x\"\n");
+        assert_eq!(
+            settings.faults,
+            [
+                "config.toml: keys: no action is called fly; docs/configuration.md lists them",
+                "config.toml: colour is no setting; there are theme, mouse, [keys]",
+                "config.toml: no theme is called pink; there are dark, light, mono",
+            ]
+        );
+        let settings = read("mouse = true\ntheme = ");
+        assert!(settings.faults[0].starts_with("config.toml:2: "), "{:?}", settings.faults);
+        assert!(settings.faults[0].ends_with("; nothing of it is used") && settings.mouse);
+    }
+
+    /// The page says what the table does: a row more or less fails here.
+    #[test]
+    fn the_page_lists_every_action() {
+        let page = include_str!("../../../docs/configuration.md");
+        for row in crate::tui::keymap::ROWS {
+            let keys: Vec<String> = row.keys.iter().map(|key| format!("`{key}`")).collect();
+            let line = format!("| `{}` | {} | {} |\n", row.name, keys.join(" "), row.help);
+            assert!(page.contains(&line), "docs/configuration.md lacks:\n{line}");
+        }
+        let rows = page.lines().filter(|line| line.starts_with("| `")).count();
+        assert_eq!(rows, crate::tui::keymap::ROWS.len());
     }
 }

@@ -65,7 +65,7 @@ fn a_claim_leads_to_its_line_and_back() {
 #[test]
 fn a_line_leads_to_its_evidence() {
     let mut ui = Ui::read(80, 24);
-    ui.press("e enter");
+    ui.press("m enter");
     let incident = ui.model.incident.as_ref().unwrap();
     assert_eq!((incident.pane, incident.row_of(Pane::Evidence)), (Pane::Evidence, 3));
 }
@@ -76,13 +76,13 @@ fn failures_are_walked_over_all_inputs_and_round() {
     ui.press("5 g");
     let mut lines = Vec::new();
     for _ in 0..7 {
-        ui.press("e");
+        ui.press("m");
         let incident = ui.model.incident.as_ref().unwrap();
         lines
             .push((incident.log.source, incident.log.number(incident.bytes(), incident.log.cursor).unwrap()));
     }
     assert_eq!(lines, [(0, 2), (0, 4), (0, 8), (0, 11), (0, 15), (1, 1), (0, 2)]);
-    ui.press("E");
+    ui.press("M");
     assert_eq!(ui.model.incident.as_ref().unwrap().log.source, 1);
 }
 
