@@ -1,7 +1,7 @@
 //! The verdict as a list of claims, each with the evidence behind it.
 //!
 //! In: a report. Out: [`Claim`]s in the order in which a tired person asks: what, where noticed, where it happened, why,
-//! who else, restart, what next. It words nothing that the report didn't decide.
+//! what next, restart, who else. It words nothing that the report didn't decide.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -94,14 +94,15 @@ pub fn claims(report: &Report) -> Vec<Claim> {
     claims.extend(happened(report));
     claims.extend(cause(report));
     claims.extend(collective(report));
-    if !report.failures.is_empty() {
-        claims.push(restart(report));
-    }
+    // Before what not to do: on a small screen it has to stand above the fold.
     claims.extend(report.next.first().map(|next| {
         let mut claim = Claim::new(Subject::Next, "next", next.title.clone());
         claim.command = next.command.as_deref().map(shell);
         claim
     }));
+    if !report.failures.is_empty() {
+        claims.push(restart(report));
+    }
     claims.extend(report.mitigations.iter().take(4).map(|mitigation| {
         let label = match mitigation.scope.as_str() {
             "fix" => "fix",
@@ -143,7 +144,7 @@ fn noticed(at: &ObservedAt, runs_on: bool) -> Claim {
         (None, None) => {}
     }
     text.push_str(match at.is_sync_point.filter(|_| runs_on) {
-        Some(true) => ": a sync point, where the error came out, not the fault",
+        Some(true) => ": a sync point",
         Some(false) => ": no sync point by itself",
         None => "",
     });

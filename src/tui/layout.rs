@@ -75,14 +75,25 @@ fn wide(size: Rect, incident: &Incident) -> Areas {
         Layout::vertical([Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)]).areas(size);
     let [left, right] =
         Layout::horizontal([Constraint::Percentage(48), Constraint::Percentage(52)]).areas(body);
-    let [verdict, lower] =
-        Layout::vertical([Constraint::Percentage(60), Constraint::Percentage(40)]).areas(left);
-    let [log, playbook] =
-        Layout::vertical([Constraint::Percentage(60), Constraint::Percentage(40)]).areas(right);
+    let [verdict, lower] = upper_and_lower(left, incident.content.verdict, LIST_ROWS);
+    let [log, playbook] = upper_and_lower(right, incident.content.log, u16::MAX);
     let slots =
         [(Pane::Verdict, verdict), (incident.lower, lower), (Pane::Playbook, playbook), (Pane::Log, log)]
             .map(|(pane, outer)| Slot { pane, outer, inner: inside(outer) });
     Areas { head, tabs: None, slots: slots.to_vec(), foot }
+}
+
+/// Rows that the pane below the verdict keeps, frame included, on a tall screen.
+const LIST_ROWS: u16 = 14;
+
+/// The upper pane gets what it has to show and the lower one the rest, of which `keeps` rows are its own; the upper one has its
+/// share in any case.
+fn upper_and_lower(area: Rect, content: Option<u16>, keeps: u16) -> [Rect; 2] {
+    let share = area.height.saturating_mul(3) / 5;
+    let most = share.max(area.height.saturating_sub(keeps));
+    // A frame, and a line below the last.
+    let upper = content.map_or(share, |rows| rows.saturating_add(3).clamp(share / 2, most));
+    Layout::vertical([Constraint::Length(upper), Constraint::Min(0)]).areas(area)
 }
 
 /// The area inside a border.
@@ -121,6 +132,17 @@ mod tests {
         assert_eq!(small.slots[0].inner, Rect::new(0, 2, 80, 21));
         assert_eq!(areas(Rect::new(0, 0, 160, 50), &incident()).slots.len(), 4);
         assert_eq!(areas(Rect::new(0, 0, 120, 10), &incident()).slots.len(), 1);
+    }
+
+    #[test]
+    fn a_short_verdict_leaves_its_rows_to_the_pane_below() {
+        let height = |rows| {
+            let [upper, lower] = upper_and_lower(Rect::new(0, 1, 76, 48), rows, LIST_ROWS);
+            assert_eq!(upper.height + lower.height, 48);
+            upper.height
+        };
+        // Not known, a few lines, some lines, more than there is room for.
+        assert_eq!([None, Some(3), Some(20), Some(90)].map(height), [28, 14, 23, 34]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod overlay;
 mod run;
 mod start;
 
-pub use incident::{Incident, Origin, Pane, Phase, Place};
+pub use incident::{Content, Incident, Origin, Pane, Phase, Place};
 pub use overlay::{Choice, Form, Overlay, Pick, PickFor, Prompt, PromptKind};
 pub use run::Run;
 pub use start::{Sample, Start};

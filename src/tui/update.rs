@@ -103,6 +103,7 @@ pub fn update(model: &mut Model, msg: Msg, now: Duration) -> Vec<Cmd> {
         }
     };
     commands.extend(logs::want_index(model));
+    scroll::fit(model);
     scroll::settle(model);
     commands
 }

@@ -121,6 +121,11 @@ pub fn items(model: &Model, incident: &Incident, pane: Pane, area: Rect) -> Vec<
     }
 }
 
+/// Lines of a pane that is a list of items.
+pub fn height(model: &Model, incident: &Incident, pane: Pane, area: Rect) -> usize {
+    items(model, incident, pane, area).iter().map(|item| item.lines.len()).sum()
+}
+
 /// The row of the evidence list under a line of its pane.
 pub fn evidence_hit(incident: &Incident, area: Rect, y: u16) -> Option<usize> {
     evidence::hit(incident, area, y)

@@ -93,6 +93,15 @@ pub struct Place {
     pub row: usize,
 }
 
+/// Rows that the upper panes would fill; none while that isn't known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Content {
+    /// Of the verdict.
+    pub verdict: Option<u16>,
+    /// Of the log.
+    pub log: Option<u16>,
+}
+
 /// An open incident.
 #[derive(Debug, Clone)]
 pub struct Incident {
@@ -116,6 +125,8 @@ pub struct Incident {
     pub pane: Pane,
     /// Whether it is alone on a wide screen.
     pub zoom: bool,
+    /// How much the panes have to show, where they lie side by side.
+    pub content: Content,
     /// Which of evidence and ranks share their place is on top.
     pub lower: Pane,
     /// Rows under the cursors of the panes, in the order of the tabs (the log has its own).
@@ -146,6 +157,7 @@ impl Incident {
             analysis: None,
             pane: Pane::Verdict,
             zoom: false,
+            content: Content::default(),
             lower: Pane::Evidence,
             rows: [0; 4],
             log: LogState { wrap: false, tail: follow, ..LogState::default() },

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::read::Progress;
-use crate::source::InputSpec;
+use crate::source::{InputKind, InputSpec};
 use crate::tui::model::{Incident, Model, Origin, Overlay, Pane, Phase};
 use crate::tui::msg::{Cmd, Opening};
 use crate::tui::source::{Analysis, Source};
@@ -189,19 +189,30 @@ pub fn analysed(model: &mut Model, generation: u64, sources: Vec<Source>, analys
 /// The log and the evidence open where the verdict looks.
 fn to_first_failure(model: &mut Model) {
     let Some(incident) = model.incident.as_mut() else { return };
-    let id = incident.report().and_then(|report| {
-        let mut failures = report.failures.iter().flat_map(|failure| &failure.evidence);
-        failures.next().cloned()
-    });
-    let Some(id) = id else { return };
-    let row =
-        incident.report().and_then(|report| report.evidence.iter().position(|evidence| evidence.id == id));
+    let Some(report) = incident.report() else { return };
+    let mut ids = report.failures.iter().flat_map(|failure| &failure.evidence);
+    let Some(id) = ids.next().cloned() else { return };
+    // A dump's bytes are nothing to look at: the first failure that stands in a text is.
+    let is_text = |(source, _): &(usize, usize)| incident.sources.get(*source).is_some_and(Source::is_text);
+    let place = std::iter::once(&id).chain(ids).find_map(|id| jump::target(report, id).filter(is_text));
+    let row = report.evidence.iter().position(|evidence| evidence.id == id);
     incident.set_row(Pane::Evidence, row.unwrap_or(0));
-    let place = incident.report().and_then(|report| jump::target(report, &id));
     let untouched = incident.log.cursor == 0 && incident.pane != Pane::Log && !incident.log.tail;
     if let (Some((source, at)), true) = (place, untouched) {
         jump::go(model, source, at);
     }
+}
+
+/// The input that is shown first: what a program printed, else any other text, and a saved report last.
+fn readable(sources: &[Source]) -> usize {
+    let rank = |source: &Source| match source.kind {
+        _ if source.bytes.is_empty() || !source.is_text() => 4,
+        InputKind::Report => 3,
+        InputKind::Log => 0,
+        kind if kind.is_line_text() => 1,
+        _ => 2,
+    };
+    (0..sources.len()).min_by_key(|at| sources.get(*at).map_or(5, rank)).unwrap_or(0)
 }
 
 /// Puts new bytes under the log pane; what is searched and filtered goes on over them.
@@ -210,11 +221,10 @@ fn take_sources(model: &mut Model, sources: Vec<Source>) -> Vec<Cmd> {
     let Some(incident) = model.incident.as_mut() else { return Vec::new() };
     let before = incident.bytes().len();
     incident.sources = sources;
-    // Nobody reads a dump's bytes: the first text is shown, until the verdict or a key leads elsewhere.
+    // Shown until the verdict or a key leads elsewhere.
     let first = before == 0 && incident.log.source == 0;
     if incident.log.source >= incident.sources.len() || first {
-        let text = incident.sources.iter().position(|source| source.is_text() && !source.bytes.is_empty());
-        logs::show_source(incident, text.unwrap_or(0));
+        logs::show_source(incident, readable(&incident.sources));
     }
     let after = incident.bytes().len();
     if incident.log.cursor >= after {
@@ -283,4 +293,28 @@ pub fn open_typed(model: &mut Model, typed: &str) -> Vec<Cmd> {
     }
     let path = prompt::typed_path(model, typed);
     open(model, vec![InputSpec::from_argument(path.as_os_str())], false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Bytes;
+
+    fn source(kind: InputKind, text: &str) -> Source {
+        let bytes = Bytes::from(text.as_bytes().to_vec());
+        Source { name: String::new(), file: None, kind, bytes, rank: None }
+    }
+
+    #[test]
+    fn the_log_pane_opens_on_what_a_program_printed() {
+        let dump = source(InputKind::CoreDump, "\u{7f}ELF");
+        let report = source(InputKind::Report, "NONE");
+        let kernel_log = source(InputKind::KernelLog, "[1.0] NVRM");
+        let log = source(InputKind::Log, "step 1");
+        assert_eq!(readable(&[report.clone(), dump.clone(), kernel_log.clone(), log]), 3);
+        assert_eq!(readable(&[report.clone(), dump.clone(), kernel_log]), 2);
+        assert_eq!(readable(&[dump.clone(), report]), 1);
+        assert_eq!(readable(&[source(InputKind::Log, ""), dump]), 0);
+        assert_eq!(readable(&[]), 0);
+    }
 }

@@ -2,8 +2,10 @@
 //!
 //! In: the model and how far. Out: cursors and tops that lie inside what there is.
 
+use ratatui::layout::Rect;
+
 use crate::tui::layout;
-use crate::tui::model::{Incident, Model, Pane};
+use crate::tui::model::{Content, Incident, Model, Pane};
 use crate::tui::view;
 
 use super::action::rows;
@@ -81,6 +83,32 @@ pub fn centre(model: &mut Model) {
     incident.log.top =
         incident.lines().step(incident.log.cursor, -isize::from(i16::try_from(height / 3).unwrap_or(0)));
 }
+
+/// Measures what the upper panes have to show, where panes lie side by side.
+pub fn fit(model: &mut Model) {
+    let Some(incident) = model.incident.as_ref().filter(|incident| layout::is_wide(model.size, incident))
+    else {
+        return;
+    };
+    let areas = layout::areas(model.size, incident);
+    let all =
+        Rect { height: model.size.height, ..areas.slot(Pane::Verdict).map_or(model.size, |slot| slot.inner) };
+    let rows = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
+    let verdict = incident.report().map(|_| rows(view::height(model, incident, Pane::Verdict, all)));
+    // A longer log fills its share anyway, and counting its lines would cost.
+    let log = incident.source().filter(|source| source.bytes.len() < SHORT_LOG && !source.bytes.is_empty());
+    let log = log.filter(|_| !incident.log.wrap && !incident.follow && incident.log.filter.is_off()).map(
+        |source| {
+            rows(if source.is_text() { memchr::memchr_iter(b'\n', &source.bytes).count() + 1 } else { 1 })
+        },
+    );
+    if let Some(incident) = model.incident.as_mut() {
+        incident.content = Content { verdict, log };
+    }
+}
+
+/// Bytes of a log that may be shorter than its pane.
+const SHORT_LOG: usize = 64 << 10;
 
 /// Keeps the cursor of the log inside its pane.
 pub fn settle(model: &mut Model) {

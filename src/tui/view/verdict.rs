@@ -8,6 +8,7 @@ use ratatui::text::{Line, Span};
 
 use crate::report::Report;
 use crate::report::model::Certainty;
+use crate::source::InputKind;
 use crate::tui::claims::{self, Claim, Subject};
 use crate::tui::model::{Incident, Model, Phase};
 use crate::tui::theme::Role;
@@ -94,11 +95,22 @@ fn nothing_failed(model: &Model, report: &Report, width: usize) -> Vec<Item> {
         lines.push(Line::from(format!("{:LABEL$}and {more} more", "")));
     }
     lines.push(Line::default());
+    if report.inputs.iter().any(|input| is_compiled(input.kind)) {
+        let kernels = "Which sizes the compiled kernels wrap at, and from where on: warpfault kernel, with these inputs.";
+        lines
+            .extend(wrap(kernels, width).into_iter().map(|line| Line::styled(line, theme.style(Role::Text))));
+        lines.push(Line::default());
+    }
     let advice = "If a job died, its reason stands elsewhere. Paste its output here, or add the other ranks' logs, the kernel log \
                   or a dump with :add PATH.";
     lines.extend(wrap(advice, width).into_iter().map(|line| Line::styled(line, theme.style(Role::Muted))));
     items.push(Item::plain(lines));
     items
+}
+
+/// Whether the room for compiled kernels reads such an input.
+fn is_compiled(kind: InputKind) -> bool {
+    matches!(kind, InputKind::TritonCache | InputKind::Ttir | InputKind::Ptx)
 }
 
 fn waiting(model: &Model, incident: &Incident, width: usize) -> Vec<Item> {

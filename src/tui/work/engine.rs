@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, never, select};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, never, select};
 
 use crate::effect::{self, RunEvent, RunHandle};
 use crate::playbook::record::{Ended, Happened, Ran};
@@ -61,6 +61,9 @@ pub struct Engine {
 impl Engine {
     /// Serves until nobody waits.
     pub fn serve(self, jobs: &Receiver<Job>) {
+        if self.follow && !self.wait_for_files(jobs) {
+            return;
+        }
         // Before the first reading: what is written meanwhile is read once more instead of never.
         let mut followers: Vec<Follower> =
             if self.follow { self.specs().iter().filter_map(follower).collect() } else { Vec::new() };
@@ -98,6 +101,30 @@ impl Engine {
             // A job may take the time of a look at the files.
             took = took.max(begun.elapsed().saturating_sub(pause));
         }
+    }
+
+    /// Waits for a file to follow that is still to be written, as `tail -F` does. Returns false where nobody waits any more.
+    fn wait_for_files(&self, jobs: &Receiver<Job>) -> bool {
+        let specs = self.specs();
+        let missing = |spec: &InputSpec| match spec {
+            InputSpec::Path(path) if !path.exists() => Some(path.clone()),
+            _ => None,
+        };
+        let mut told = false;
+        while let Some(path) = specs.iter().find_map(missing) {
+            if self.wanted.is_withdrawn() {
+                return false;
+            }
+            if !told {
+                let name = crate::text::escape(&path.to_string_lossy()).to_string();
+                self.send(Msg::Told(format!("{name} is not there yet: waiting for it.")));
+                told = true;
+            }
+            if matches!(jobs.recv_timeout(POLL), Err(RecvTimeoutError::Disconnected)) {
+                return false;
+            }
+        }
+        true
     }
 
     fn specs(&self) -> Vec<InputSpec> {
@@ -378,9 +405,10 @@ impl Engine {
         let seen =
             self.store.as_ref().and_then(|store| store.seen_before(&signature.hash, but.as_deref()).ok());
         if let Some(last) = seen.as_ref().and_then(|seen| seen.first()) {
-            let conclusion = last.cause_summary.as_ref().unwrap_or(&last.summary);
-            let said =
-                format!("like one seen before (same class and place), incident {}: {conclusion}", last.id);
+            // One line of a small terminal: `warpfault resume ID` has the rest.
+            let cause =
+                last.cause.as_deref().map_or("no cause named".to_owned(), |cause| cause.replace('_', " "));
+            let said = format!("seen before: same class and place as {}, {cause}", last.id);
             self.send(Msg::Seen {
                 generation: self.generation,
                 said: crate::text::escape(&said).to_string(),
