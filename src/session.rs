@@ -270,6 +270,10 @@ impl Session {
         } else if input.kind == InputKind::Report {
             self.case.note("info", format!("{}: is a saved report of this tool and no evidence", input.path));
         }
+        if input.bytes.was_cut() {
+            let why = "was cut by another program while it was read: what stood behind is missing";
+            self.case.note("warning", format!("{}: {why}", input.path));
+        }
         for message in read.reading.diagnostics {
             self.case.note("warning", format!("{}: {message}", input.path));
         }

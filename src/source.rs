@@ -7,6 +7,7 @@
 mod bytes;
 mod cache;
 mod compress;
+mod cut;
 mod decode;
 mod endless;
 mod follow;

@@ -46,6 +46,14 @@ impl Bytes {
     }
 }
 
+impl Bytes {
+    /// Whether they are a mapped file that was cut meanwhile, so that zeros were read in place of what stood there.
+    #[must_use]
+    pub fn was_cut(&self) -> bool {
+        matches!(&*self.store, Store::Mapped(mapping) if mapping.was_cut())
+    }
+}
+
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Self {
         let end = bytes.len();
@@ -112,7 +120,7 @@ impl Spool {
 
     pub(super) fn finish(self) -> io::Result<Bytes> {
         match self.file {
-            Some(file) => Ok(Bytes::mapped(Mapping::of(&file)?)),
+            Some(file) => Ok(Bytes::mapped(Mapping::of_own(&file)?)),
             None => Ok(Bytes::from(self.memory)),
         }
     }

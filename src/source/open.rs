@@ -7,6 +7,7 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::Limits;
@@ -16,6 +17,15 @@ use super::map::Mapping;
 
 /// Files up to this size are read: a mapping costs a page and an entry in the kernel's table however small it is.
 const READ_BYTES: u64 = 16 << 10;
+
+/// Files up to this size are read while the bytes read so are fewer than [`KEPT_BYTES`]: what is in memory stays, whatever
+/// becomes of the file. Most logs are such files; a job's thousands of them are mapped.
+const KEEP_BYTES: u64 = 4 << 20;
+
+/// Most bytes that are kept so by a process.
+const KEPT_BYTES: u64 = 64 << 20;
+
+static KEPT: AtomicU64 = AtomicU64::new(0);
 
 /// A file changed this recently may still be written to, or cut by a rotation, so it is copied and not mapped.
 const STILL_FOR: Duration = Duration::from_secs(2);
@@ -40,7 +50,7 @@ pub(super) fn open(path: &Path, limits: &Limits) -> Result<Raw, String> {
         return endless::read(file, &metadata, limits);
     }
     let size_bytes = metadata.len();
-    if size_bytes <= READ_BYTES {
+    if size_bytes <= READ_BYTES || is_kept(size_bytes) {
         return read_small(file, modified);
     }
     if is_still(&metadata)
@@ -79,6 +89,12 @@ fn read_small(mut file: File, modified: Option<SystemTime>) -> Result<Raw, Strin
     let size_bytes = bytes.len() as u64;
     let cut = (size_bytes == cap).then(|| format!("only its first {} were read", size(cap)));
     Ok(Raw { bytes: Bytes::from(bytes), size_bytes, modified, cut })
+}
+
+/// Whether a file of this size is read into memory, which counts it.
+fn is_kept(size_bytes: u64) -> bool {
+    size_bytes <= KEEP_BYTES
+        && KEPT.fetch_add(size_bytes, Ordering::Relaxed).saturating_add(size_bytes) <= KEPT_BYTES
 }
 
 fn is_still(metadata: &Metadata) -> bool {
@@ -129,10 +145,10 @@ mod tests {
 
     #[test]
     fn files_at_rest_are_mapped_and_fresh_ones_copied() {
-        let old = open(file_of(100_000, Duration::from_secs(60)).path(), &Limits::default()).unwrap();
-        let fresh = open(file_of(100_000, Duration::ZERO).path(), &Limits::default()).unwrap();
+        let old = open(file_of(5_000_000, Duration::from_secs(60)).path(), &Limits::default()).unwrap();
+        let fresh = open(file_of(5_000_000, Duration::ZERO).path(), &Limits::default()).unwrap();
         assert!(old.bytes.is_mapped() && !fresh.bytes.is_mapped());
-        assert_eq!((old.bytes.len(), fresh.bytes.len()), (100_000, 100_000));
+        assert_eq!((old.bytes.len(), fresh.bytes.len()), (5_000_000, 5_000_000));
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub fn draw(model: &Model, incident: &Incident, area: Rect, buffer: &mut Buffer)
         let text = if done { "No line passes the filter. F shows all lines." } else { "Filtering." };
         return Line::styled(text, muted).render(area, buffer);
     }
+    let area = if source.bytes.was_cut() { told_as_cut(model, area, buffer) } else { area };
     let gutter = gutter(incident).min(area.width);
     let width = usize::from(area.width - gutter);
     let mut at = Some(incident.log.top);
@@ -57,6 +58,15 @@ pub fn draw(model: &Model, incident: &Incident, area: Rect, buffer: &mut Buffer)
         }
         at = lines.next(here);
     }
+}
+
+/// Says in the last row that the file is no longer what it was; the rows above are left.
+fn told_as_cut(model: &Model, area: Rect, buffer: &mut Buffer) -> Rect {
+    let rest = Rect { height: area.height.saturating_sub(1), ..area };
+    let row = Rect { y: area.y + rest.height, height: area.height - rest.height, ..area };
+    let text = "Another program cut this file after it was opened: what is gone reads as zeros.";
+    Line::styled(text, model.theme.style(Role::Warn)).render(row, buffer);
+    rest
 }
 
 /// The line under the cursor: its number reversed, and underlined where the pane has the keys, so that the line's own marks
