@@ -23,6 +23,9 @@ use super::output;
 pub fn run(args: &AnalyzeArgs) -> Result<u8> {
     // A flag that can't be read is told before minutes of reading.
     let answers = args.answers.answers()?;
+    let named: Vec<InputSpec> =
+        args.input.iter().map(|argument| InputSpec::from_argument(argument)).collect();
+    output::spare(args.output.as_deref(), &named)?;
     let mut session = open(&args.input)?;
     if !answers.is_empty() {
         session.apply(Input::Answered(answers));

@@ -12,6 +12,8 @@ use clap::CommandFactory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::signs::{is_utf8, locale, plain};
 
+use crate::source::{self, InputKind, InputSpec, Limits};
+
 use super::arguments::Arguments;
 
 /// Writes a report to `file`, else to standard output.
@@ -22,6 +24,29 @@ pub fn write(file: Option<&Path>, text: &str) -> Result<()> {
         }),
         None => print(text),
     }
+}
+
+/// Refuses a file for output that is, or lies in the folder of, one of the inputs: a report must not replace the log.
+pub fn spare(file: Option<&Path>, inputs: &[InputSpec]) -> Result<()> {
+    let Some(path) = file.and_then(|path| path.canonicalize().ok()) else { return Ok(()) };
+    let is_input = |input: &InputSpec| match input {
+        InputSpec::Path(input) => input.canonicalize().is_ok_and(|input| path.starts_with(input)),
+        InputSpec::Glob(pattern) => glob::glob(pattern).is_ok_and(|found| {
+            found.flatten().filter_map(|found| found.canonicalize().ok()).any(|found| path.starts_with(found))
+        }),
+        InputSpec::Stdin | InputSpec::Text { .. } => false,
+    };
+    // The report of an earlier run lies there, too, and may be written anew.
+    let is_own = || {
+        let loaded = source::load(&[InputSpec::Path(path.clone())], Limits::default());
+        loaded.inputs.iter().all(|input| matches!(input.kind, InputKind::Report | InputKind::Empty))
+    };
+    if path.is_file() && inputs.iter().any(is_input) && !is_own() {
+        return Err(Error::new(ErrorKind::Usage, "the report would replace an input")
+            .at(&path, None)
+            .hint("give -o a name that no input has"));
+    }
+    Ok(())
 }
 
 /// Prints to standard output; a reader that went away is no error.

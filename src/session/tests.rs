@@ -514,6 +514,23 @@ fn under_a_debugger_the_program_is_what_stands_behind_args() {
     assert!(!command(&session, "segfault", "native-stack").contains("--args gdb"));
 }
 
+/// An empty log, or one of something else, is no run that passed.
+#[test]
+fn a_fed_log_has_to_say_how_the_run_ended() {
+    let fed = |output: &str| {
+        let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+        walk(
+            &mut session,
+            WalkInput::Feed { step: at("launch-blocking"), output: text("other.log", output) },
+        );
+        let step = session.walk().step(&at("launch-blocking")).unwrap();
+        (step.state, step.outcome.clone().unwrap_or_default())
+    };
+    for nothing in ["", "ls: no such thing\n", "step 1\nstep 2\n"] {
+        assert_eq!(fed(nothing), (StepState::Unknown, "not-started".to_owned()), "{nothing:?}");
+    }
+}
+
 #[test]
 fn gdb_stands_in_the_rank_that_crashed() {
     let session = opened(sample("pair-rank1-segv", &["run.log"]));

@@ -280,7 +280,11 @@ pub(super) fn read(path: &Path) -> Result<Saved> {
     let failed = |error: std::io::Error| {
         Error::new(ErrorKind::Input, "the saved incident can't be read").at(path, None).because(error)
     };
-    let size = std::fs::metadata(path).map_err(failed)?.len();
+    let metadata = std::fs::metadata(path).map_err(failed)?;
+    let size = metadata.len();
+    if !metadata.is_file() {
+        return Err(Error::new(ErrorKind::Input, "the saved incident is no plain file").at(path, None));
+    }
     if size > SIZE_LIMIT {
         return Err(
             Error::new(ErrorKind::Limit, format!("the saved incident has {size} bytes")).at(path, None)

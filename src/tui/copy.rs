@@ -1,7 +1,7 @@
 //! Text to the clipboard of whoever sits before the terminal, also through ssh.
 //!
-//! In: a text. Out: an OSC 52 sequence, and a file with the same text, since no terminal says whether it obeyed. The text is
-//! escaped already, so the sequence can't be broken out of; it is base64 anyway.
+//! In: a text. Out: an OSC 52 sequence, and a file with the same text, since no terminal says whether it obeyed. It is escaped
+//! here, so the sequence can't be broken out of; it is base64 anyway.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -15,6 +15,9 @@ const OSC_BYTES: usize = 72 * 1024;
 
 /// Copies and says where to.
 pub fn copy(out: &mut impl Write, text: &str, what: &str, folder: Option<&Path>) -> String {
+    // What is pasted is what was on the screen: nothing in it hides or changes its direction.
+    let text: Vec<_> = text.split('\n').map(|line| crate::text::escape(line).to_cow()).collect();
+    let text = &*text.join("\n");
     let to_terminal =
         text.len() <= OSC_BYTES && crossterm::execute!(out, CopyToClipboard::to_clipboard_from(text)).is_ok();
     let file = folder.and_then(|folder| write_file(folder, text).ok());
@@ -51,6 +54,14 @@ mod tests {
         assert_eq!(out, b"\x1b]52;c;ZW52IEE9MSBweXRob24zIHgucHk=\x1b\\");
         let file = std::fs::read_to_string(folder.path().join("copied.txt")).unwrap();
         assert_eq!(file, "env A=1 python3 x.py\n");
+    }
+
+    #[test]
+    fn what_hides_is_copied_as_it_is_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        copy(&mut Vec::new(), "python3 a\u{202e}yp.b\ntwo\x1b[0m", "the command", Some(folder.path()));
+        let file = std::fs::read_to_string(folder.path().join("copied.txt")).unwrap();
+        assert_eq!(file, "python3 a\\u{202e}yp.b\ntwo\\x1b[0m\n");
     }
 
     #[test]

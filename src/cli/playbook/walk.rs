@@ -41,14 +41,34 @@ impl Plan {
                     .hint(format!("kinds are {}", known.join(", ")))
             })?);
         }
-        Ok(Self {
+        let plan = Self {
             answers: pairs("--answer", &args.answer)?,
             choices: pairs("--choose", &args.choose)?,
             feeds: pairs("--feed", &args.feed)?,
             skips: args.skip.iter().cloned().collect(),
             yes,
             deadline_s: args.deadline,
-        })
+        };
+        Ok(plan)
+    }
+
+    /// A step that no playbook has is a slip of the pen, and would pass unnoticed.
+    fn check(&self, library: &Library) -> Result<()> {
+        let is_step = |id: &str| {
+            library.playbooks().iter().any(|playbook| playbook.steps.iter().any(|step| step.id == id))
+        };
+        let named = [("--answer", &self.answers), ("--choose", &self.choices), ("--feed", &self.feeds)];
+        let flags = named.into_iter().flat_map(|(flag, steps)| steps.keys().map(move |step| (flag, step)));
+        for (flag, step) in flags.chain(self.skips.iter().map(|step| ("--skip", step))) {
+            if !is_step(step) {
+                return Err(Error::new(
+                    ErrorKind::Usage,
+                    format!("{flag}: no playbook has a step called {step}"),
+                )
+                .hint("the steps of one: warpfault playbook show ID"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -77,6 +97,11 @@ struct Walker {
 /// Walks.
 pub(super) fn run(library: Library, args: &RunArgs) -> Result<u8> {
     let plan = Plan::read(args)?;
+    plan.check(&library)?;
+    if args.id != "auto" && library.get(&args.id).is_none() {
+        return Err(Error::new(ErrorKind::Usage, format!("no playbook is called {}", args.id))
+            .hint("the ids: warpfault playbook list"));
+    }
     let mut session = Session::with_library(Arc::new(library));
     let specs: Vec<InputSpec> = args.input.iter().map(|input| InputSpec::from_argument(input)).collect();
     session.apply(Input::Loaded(load(&specs, Limits::default())));
@@ -167,6 +192,9 @@ impl Walker {
         }
         if let Some(file) = self.plan.feeds.get(id) {
             let output = load(&[InputSpec::Path(PathBuf::from(file))], Limits::default());
+            if let (true, Some(left)) = (output.inputs.is_empty(), output.left_out.first()) {
+                return Err(Error::new(ErrorKind::Input, format!("--feed {id}: {} {}", left.path, left.why)));
+            }
             return self.give(WalkInput::Feed { step: at, output });
         }
         if let Some(typed) = self.plan.answers.get(id).cloned() {

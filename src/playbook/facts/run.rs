@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use crate::read::event::Data;
-use crate::source::InputId;
+use crate::source::{InputId, InputKind};
 use crate::tables::class::FailureClass;
 use crate::verdict::{self, Verdict};
 
@@ -34,13 +34,20 @@ pub fn run(case: &Case, incident: &Verdict, ran: &Ran) -> Known {
         .as_ref()
         .and_then(|own| own.places.notice.as_ref())
         .and_then(|notice| chain::place(notice.file.as_deref(), notice.line));
-    let nothing = shows_nothing(incident.class, class, place.as_deref(), ran);
+    let nothing = match ran.ended {
+        Ended::Elsewhere if !printed_a_failure => (is_log(case, ran) && !ended_well(case, ran)).then(|| {
+            "the log holds no failure and does not say how the run ended (a last line would: exit status 0)".to_owned()
+        }),
+        _ => shows_nothing(incident.class, class, place.as_deref(), ran),
+    };
     known.put_some("why", nothing.clone());
     known.put("started", nothing.is_none() && !matches!(ran.ended, Ended::NotStarted(_)));
     let failed = match ran.ended {
         Ended::Exit(code) => Some(code != 0 || printed_a_failure),
         Ended::Signal(_) => Some(true),
-        Ended::Elsewhere => Some(printed_a_failure),
+        // Of a log made elsewhere only its own words tell how the run ended.
+        Ended::Elsewhere if printed_a_failure => Some(true),
+        Ended::Elsewhere => ended_well(case, ran).then_some(false),
         // Ended by warpfault: nothing tells how it would have gone on.
         Ended::Deadline | Ended::Stopped | Ended::NotStarted(_) => printed_a_failure.then_some(true),
     };
@@ -66,6 +73,25 @@ pub fn run(case: &Case, incident: &Verdict, ran: &Ran) -> Known {
     known
 }
 
+/// Whether what a run left is a log: a report or a dump says its own.
+fn is_log(case: &Case, ran: &Ran) -> bool {
+    use InputKind::{Empty, KernelLog, Log, UnknownBinary};
+    let input = ran.input.and_then(|input| case.inputs().get(usize::try_from(input).ok()?));
+    input.is_none_or(|input| matches!(input.kind, Log | KernelLog | Empty | UnknownBinary))
+}
+
+/// Whether the log of a run says that it ended without an error.
+fn ended_well(case: &Case, ran: &Ran) -> bool {
+    let exits = case.pick(|data| match data {
+        Data::Exit(exit) => Some((exit.code, exit.signal)),
+        _ => None,
+    });
+    exits
+        .filter(|(_, event, _)| ran.input == Some(event.span.input.0))
+        .last()
+        .is_some_and(|(_, _, exit)| exit == (Some(0), None))
+}
+
 /// Why a run that failed says nothing about the incident: it never came as far. None where it does say something.
 fn shows_nothing(
     incident: FailureClass,
@@ -83,7 +109,7 @@ fn shows_nothing(
     {
         return Some(format!("it ended with status {code} before it did anything"));
     }
-    let failed = matches!(ran.ended, Ended::Exit(1..) | Ended::Signal(_));
+    let failed = matches!(ran.ended, Ended::Exit(1..) | Ended::Signal(_) | Ended::Elsewhere);
     // On the CPU a kernel raises in Python: there another class is the very answer.
     let interpreted = ran.environment.iter().any(|(name, _)| name == "TRITON_INTERPRET")
         || ran.command.iter().any(|word| word.starts_with("TRITON_INTERPRET="));

@@ -105,6 +105,9 @@ pub enum PromptKind {
     Field,
 }
 
+/// Most characters of a line that something is pasted into: each key walks over all of them.
+const LINE_CHARS: usize = 16 << 10;
+
 /// A line being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
@@ -156,6 +159,18 @@ impl Prompt {
         let at = self.byte(self.cursor);
         self.text.insert(at, c);
         self.cursor += 1;
+        self.chosen = None;
+        self.completions.clear();
+    }
+
+    /// Puts in what was pasted: its first line, as far as a line may be long.
+    pub fn paste(&mut self, text: &str) {
+        let line = text.lines().next().unwrap_or("");
+        let room = LINE_CHARS.saturating_sub(self.text.chars().count());
+        let line: String = line.chars().filter(|c| !c.is_control()).take(room).collect();
+        let at = self.byte(self.cursor);
+        self.text.insert_str(at, &line);
+        self.cursor += line.chars().count();
         self.chosen = None;
         self.completions.clear();
     }

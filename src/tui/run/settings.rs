@@ -45,11 +45,12 @@ impl Settings {
                 .map(|path| path.join("warpfault"))
         };
         let file = under("XDG_CONFIG_HOME", ".config").map(|folder| folder.join("config.toml"));
-        let text = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
+        let read = file.as_ref().map_or(Ok(String::new()), |file| read_file(file));
         let name = file.as_ref().map_or("config.toml".to_owned(), |file| {
             crate::text::escape(&file.to_string_lossy()).to_string()
         });
-        let mut settings = Self::from_file(&name, text.as_deref().unwrap_or(""));
+        let mut settings = Self::from_file(&name, read.as_deref().unwrap_or(""));
+        settings.faults.extend(read.err().map(|why| format!("{name}: {why}; nothing of it is used")));
         settings.surroundings = Surroundings {
             no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
             term: variable("TERM"),
@@ -86,8 +87,17 @@ impl Settings {
         });
         let keys = match table.get("keys") {
             Some(toml::Value::Table(keys)) => keys.clone(),
-            _ => toml::Table::new(),
+            other => {
+                faults.extend(other.map(|_| format!("{name}: keys is a table: write [keys]")));
+                toml::Table::new()
+            }
         };
+        if table.get("theme").is_some_and(|theme| !theme.is_str()) {
+            faults.push(format!("{name}: theme is a word: dark, light, mono"));
+        }
+        if table.get("mouse").is_some_and(|mouse| !mouse.is_bool()) {
+            faults.push(format!("{name}: mouse is true or false"));
+        }
         let (keymap, key_faults) = Keymap::with(&keys);
         faults.extend(key_faults.into_iter().map(|fault| format!("{name}: {fault}")));
         for key in table.keys().filter(|key| !["keys", "theme", "mouse"].contains(&key.as_str())) {
@@ -111,6 +121,20 @@ impl Settings {
             editor: Vec::new(),
             faults,
         }
+    }
+}
+
+/// Bytes of a configuration that is read.
+const FILE_BYTES: u64 = 1 << 20;
+
+/// The text of a file, empty where there is none. What is no plain file could make the start wait.
+fn read_file(file: &std::path::Path) -> Result<String, String> {
+    match std::fs::metadata(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(format!("can't be read: {error}")),
+        Ok(metadata) if !metadata.is_file() => Err("is no plain file".to_owned()),
+        Ok(metadata) if metadata.len() > FILE_BYTES => Err("is longer than 1 MiB".to_owned()),
+        Ok(_) => std::fs::read_to_string(file).map_err(|error| format!("can't be read: {error}")),
     }
 }
 
@@ -153,6 +177,23 @@ mod tests {
         let settings = read("mouse = true\ntheme = ");
         assert!(settings.faults[0].starts_with("config.toml:2: "), "{:?}", settings.faults);
         assert!(settings.faults[0].ends_with("; nothing of it is used") && settings.mouse);
+    }
+
+    #[test]
+    fn values_of_another_type_are_told() {
+        let settings = read("keys = 3\ntheme = 4\nmouse = \"no\"\n");
+        assert_eq!(settings.faults.len(), 3, "{:?}", settings.faults);
+        assert!(settings.mouse);
+    }
+
+    #[test]
+    fn what_is_no_text_file_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        assert_eq!(read_file(&file), Ok(String::new()));
+        assert_eq!(read_file(folder.path()), Err("is no plain file".to_owned()));
+        std::fs::write(&file, b"theme = \"\xff\"").unwrap();
+        assert!(read_file(&file).unwrap_err().starts_with("can't be read: "));
     }
 
     /// The page says what the table does: a row more or less fails here.

@@ -39,8 +39,7 @@ pub fn pasted(model: &mut Model, text: String) -> Vec<Cmd> {
         _ => None,
     };
     if let Some(typed) = typed {
-        let line = text.lines().next().unwrap_or("");
-        line.chars().filter(|c| !c.is_control()).for_each(|c| typed.insert(c));
+        typed.paste(&text);
         return Vec::new();
     }
     if text.trim().is_empty() {
