@@ -229,6 +229,7 @@ impl<'a> Ui<'a> {
 
     fn react_to_stops(&mut self) -> io::Result<bool> {
         let (stop, continued) = terminal::stops();
+        let stop = stop && terminal::has_shell();
         if stop {
             self.screen.suspend()?;
         }

@@ -195,6 +195,16 @@ pub fn stops() -> (bool, bool) {
     (STOPPING.swap(false, Ordering::SeqCst), CONTINUED.swap(false, Ordering::SeqCst))
 }
 
+/// Whether a shell would take over and could continue the program. Where none stands behind it (`ssh -t HOST warpfault`, a
+/// container's first process), a stopped program is lost; the kernel leaves such process groups running, too.
+pub fn has_shell() -> bool {
+    let Some(parent) = rustix::process::getppid() else { return false };
+    let session = |pid| rustix::process::getsid(pid).ok();
+    let group = |pid| rustix::process::getpgid(pid).ok();
+    session(Some(parent)).is_some_and(|of_parent| Some(of_parent) == session(None))
+        && group(Some(parent)) != group(None)
+}
+
 /// Ends the program as the signal would have, with the terminal given back.
 pub fn end_by(signal: i32) {
     restore();

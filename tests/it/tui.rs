@@ -203,22 +203,38 @@ fn a_signal_does_not_lose_a_paste() {
 
 #[test]
 fn it_stops_and_comes_back() {
-    let mut tty = Tty::open(80, 24, &[CRASH]);
+    let program = env!("CARGO_BIN_EXE_warpfault");
+    let script = format!("{program} {CRASH}; echo stopped once; read x; fg; echo stopped twice; read x; fg");
+    let mut tty = Tty::run("sh", &["-mc", &script], 80, 24, &[]);
     tty.until("Rank 1 failed first");
     tty.send(b"\x1a");
-    tty.wait_until_stopped();
+    tty.until_screen(|screen| !screen.alternate_screen() && screen.contents().contains("stopped once"));
     tty.assert_given_back();
     tty.resize(100, 30);
-    tty.signal(Signal::CONT);
+    tty.send(b"\r");
     tty.until_screen(|screen| screen.alternate_screen() && screen.contents().contains("Rank 1 failed first"));
     tty.send(b"2");
     tty.until("traceback");
     // From outside, too.
-    tty.signal(Signal::TSTP);
-    tty.wait_until_stopped();
+    tty.signal_child(Signal::TSTP);
+    tty.until_screen(|screen| !screen.alternate_screen() && screen.contents().contains("stopped twice"));
     tty.assert_given_back();
-    tty.signal(Signal::CONT);
+    tty.send(b"\r");
     tty.until_screen(|screen| screen.alternate_screen() && screen.contents().contains("traceback"));
+    tty.send(b"q");
+    assert_eq!(tty.exit(), 0);
+}
+
+/// A program that nobody could continue is not stopped.
+#[test]
+fn without_a_shell_behind_it_it_does_not_stop() {
+    let mut tty = Tty::open(80, 24, &[CRASH]);
+    tty.until("Rank 1 failed first");
+    tty.send(b"\x1a");
+    tty.until("No shell stands behind this program");
+    tty.signal(Signal::TSTP);
+    tty.send(b"2");
+    tty.until("traceback");
     tty.send(b"q");
     assert_eq!(tty.exit(), 0);
 }

@@ -27,6 +27,9 @@ use super::settings::Settings;
 pub fn carry_out(ui: &mut Ui<'_>, command: Cmd) -> io::Result<()> {
     match command {
         Cmd::Quit => ui.end(),
+        Cmd::Suspend if !crate::tui::terminal::has_shell() => {
+            ui.take(Msg::Told("No shell stands behind this program: nothing could bring it back.".into()))?;
+        }
         Cmd::Suspend => {
             ui.screen.suspend()?;
             ui.take_size()?;

@@ -199,6 +199,14 @@ impl Tty {
         rustix::process::kill_process(self.pid(), signal).unwrap();
     }
 
+    /// Sends a signal to what the program started.
+    pub fn signal_child(&self, signal: Signal) {
+        let pid = self.pid().as_raw_nonzero();
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+        let child = children.split_whitespace().next().and_then(|child| child.parse().ok()).unwrap();
+        rustix::process::kill_process(Pid::from_raw(child).unwrap(), signal).unwrap();
+    }
+
     fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -242,11 +250,6 @@ impl Tty {
     /// Waits for its end and gives the signal that ended it.
     pub fn ended_by(&mut self) -> Option<i32> {
         self.wait_for(WaitOptions::empty()).terminating_signal()
-    }
-
-    /// Waits until it is stopped.
-    pub fn wait_until_stopped(&mut self) {
-        assert!(self.wait_for(WaitOptions::UNTRACED).stopped());
     }
 
     /// The terminal is as it was: screen, cursor, mouse, paste, echo and line editing.
