@@ -66,7 +66,35 @@ fn setting(text: &str) -> Result<(&str, &str)> {
     let (name, value) = (name.trim(), value.trim());
     let named = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
-    if !named || value.is_empty() { Err(wrong()) } else { Ok((name, value)) }
+    if !named || value.is_empty() {
+        return Err(wrong());
+    }
+    if let Some(why) = no_size(value) {
+        return Err(Error::new(ErrorKind::Usage, format!("--set {text}: {why}"))
+            .hint("a size is a whole number, as in --set tokens=16384"));
+    }
+    Ok((name, value))
+}
+
+/// Why a value that is a number is none that a size or a switch has. A version (`2.8.0`, `2.8`) and a word are none of these.
+fn no_size(value: &str) -> Option<&'static str> {
+    let lower = value.to_ascii_lowercase();
+    let digits =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if matches!(lower.as_str(), "nan" | "inf" | "+inf" | "-inf" | "infinity" | "-infinity") {
+        return Some("is not a number that a size can be");
+    }
+    if lower.strip_prefix('-').is_some_and(digits) {
+        return Some("a size is not negative");
+    }
+    if lower
+        .split_once('e')
+        .is_some_and(|(head, tail)| digits(head) && digits(tail.trim_start_matches(['+', '-'])))
+    {
+        return Some("write the number out");
+    }
+    let whole = value.bytes().all(|byte| byte.is_ascii_digit());
+    (whole && value.parse::<i64>().is_err()).then_some("is past 9,223,372,036,854,775,807, the largest size")
 }
 
 #[cfg(test)]
@@ -96,6 +124,9 @@ mod tests {
         assert_eq!(types, [Some("float32"), Some("bfloat16")]);
         assert_eq!(answers.first(), Some(&Answer::value("dtype", "float32")));
         assert_eq!(answers.last(), Some(&Answer::value("tokens", "7")));
+        let others =
+            ["torch=2.8.0", "cuda=13.0", "CUDA_LAUNCH_BLOCKING=1", "M=9223372036854775807", "gpu=H200"];
+        assert_eq!(args(&[], &others, None).answers().unwrap().len(), 5);
     }
 
     #[test]
@@ -106,6 +137,10 @@ mod tests {
             args(&[], &["=5"], None),
             args(&[], &["a b=5"], None),
             args(&[], &["tokens="], None),
+            args(&[], &["tokens=NaN"], None),
+            args(&[], &["tokens=-4"], None),
+            args(&[], &["tokens=1e9"], None),
+            args(&[], &["M=99999999999999999999999"], None),
             args(&["4x4"], &[], Some("bf17")),
         ] {
             assert_eq!(wrong.answers().unwrap_err().kind(), ErrorKind::Usage, "{wrong:?}");

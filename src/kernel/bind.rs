@@ -283,8 +283,12 @@ fn assignment(text: &str) -> Result<(String, i128)> {
     let (negative, digits) = value.trim().strip_prefix('-').map_or((false, value.trim()), |d| (true, d));
     let expr = Expr::parse(&digits.replace(['_', '\''], "")).map_err(|_| wrong())?;
     let value = expr.value(&|_| None).ok_or_else(wrong)?;
-    if name.is_empty() || value.abs() > i128::from(u64::MAX) {
+    if name.is_empty() {
         return Err(wrong());
+    }
+    if value.abs() > i128::from(u64::MAX) {
+        return Err(Error::new(ErrorKind::Usage, format!("`{text}`: the value is past 2^64-1"))
+            .hint("an argument of a kernel has 64 bits at most"));
     }
     Ok((name.trim_start_matches('%').to_owned(), if negative { -value } else { value }))
 }

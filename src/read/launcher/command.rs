@@ -45,7 +45,7 @@ pub fn command(body: &str) -> Option<Command> {
     }
     let text = text.trim_end_matches('\\').trim();
     let words = shlex::split(text).unwrap_or_else(|| text.split_whitespace().map(str::to_owned).collect());
-    let mut words = words.into_iter().peekable();
+    let mut words = one_program(words).into_iter().peekable();
     let mut environment = Vec::new();
     while let Some(word) = words.peek() {
         if matches!(word.as_str(), "env" | "export" | "sudo" | "time" | "nohup") {
@@ -71,6 +71,62 @@ pub fn command(body: &str) -> Option<Command> {
     };
     let exported = words.is_empty() && !environment.is_empty() && (prompted || text.starts_with("export "));
     (accepted && !words.is_empty() || exported).then_some(Command { words, environment })
+}
+
+/// What a shell does itself, before or around the program of a line.
+const SHELL_WORDS: [&str; 14] = [
+    "cd", "pushd", "popd", "source", ".", "set", "ulimit", "umask", "module", "conda", "mkdir", "sleep",
+    "echo", "true",
+];
+
+/// The program that a line is about, with its words: of `cd /x && python3 t.py 2>&1 | tee log` it is `python3 t.py`. Given to a
+/// program as arguments, the rest of the line would make it another command. Settings that were exported before stay in front.
+fn one_program(words: Vec<String>) -> Vec<String> {
+    let is_operator = |word: &str| matches!(word, "&&" | "||" | ";" | "|" | "|&" | "&");
+    if !words.iter().any(|word| is_operator(word) || word.ends_with(';') || redirection(word).is_some()) {
+        return words;
+    }
+    let mut parts: Vec<Vec<String>> = vec![Vec::new()];
+    let mut into_file = false;
+    for word in words {
+        if std::mem::take(&mut into_file) {
+            continue;
+        }
+        if is_operator(&word) {
+            parts.push(Vec::new());
+        } else if let Some(whole) = redirection(&word) {
+            into_file = !whole;
+            if word.ends_with(';') {
+                parts.push(Vec::new());
+            }
+        } else {
+            let last = word.strip_suffix(';').map(str::to_owned);
+            let ends = last.is_some();
+            if let Some(part) = parts.last_mut() {
+                part.extend(Some(last.unwrap_or(word)).filter(|word| !word.is_empty()));
+            }
+            if ends {
+                parts.push(Vec::new());
+            }
+        }
+    }
+    let is_export = |part: &Vec<String>| part.first().is_some_and(|word| word == "export");
+    let runs = |part: &&Vec<String>| {
+        part.first().is_some_and(|word| !SHELL_WORDS.contains(&word.as_str())) && !is_export(part)
+    };
+    let Some(program) = parts.iter().find(runs) else { return parts.into_iter().next().unwrap_or_default() };
+    let exported =
+        parts.iter().filter(|part| is_export(part)).flatten().filter(|word| setting(word).is_some());
+    exported.chain(program).cloned().collect()
+}
+
+/// Whether a word sends output elsewhere: with its file in the same word (true) or in the next (false).
+fn redirection(word: &str) -> Option<bool> {
+    let rest =
+        word.strip_prefix('&').unwrap_or_else(|| word.trim_start_matches(|c: char| c.is_ascii_digit()));
+    let file =
+        rest.strip_prefix(">>").or_else(|| rest.strip_prefix(">|")).or_else(|| rest.strip_prefix('>'))?;
+    Some(!file.is_empty())
 }
 
 /// The text after a prompt: `$ `, `+ ` of `set -x`, `user@host:~/x$ `, `(base) root@x:/# `.

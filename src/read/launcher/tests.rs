@@ -201,3 +201,19 @@ fn commands_give_words_and_settings() {
         assert!(commands(text).is_empty(), "{text}");
     }
 }
+
+#[test]
+fn of_a_shell_line_the_program_is_taken() {
+    let words = |line: &str| {
+        super::command::command(line).map(|command| (command.words.join(" "), command.environment.len()))
+    };
+    for (line, program, settings) in [
+        ("$ cd /x && python3 t.py", "python3 t.py", 0),
+        ("$ python3 t.py --n 5 2>&1 | tee run.log", "python3 t.py --n 5", 0),
+        ("$ python3 t.py > out.txt 2> err.txt &", "python3 t.py", 0),
+        ("$ export A_B=1; CD=2 torchrun t.py >>log; echo done", "torchrun t.py", 2),
+        ("+ source env.sh ; python3 t.py --expr 'a && b'", "python3 t.py --expr a && b", 0),
+    ] {
+        assert_eq!(words(line), Some((program.to_owned(), settings)), "{line}");
+    }
+}
