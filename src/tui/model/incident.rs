@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::playbook::Walk;
 use crate::read::Progress;
 use crate::report::Report;
+use crate::tui::claims::{self, Subject};
 use crate::tui::log::LogState;
 use crate::tui::log::lines::Lines;
 use crate::tui::msg::Opening;
@@ -217,6 +218,15 @@ impl Incident {
             .and_then(|analysis| analysis.marks.get(self.log.source))
             .map(Vec::as_slice)
             .unwrap_or_default()
+    }
+
+    /// Whether the row under the cursor is what to do next, which the playbook does.
+    pub fn leads_to_steps(&self) -> bool {
+        self.pane == Pane::Verdict
+            && self.report().is_some_and(|report| {
+                let claim = claims::claims(report).into_iter().nth(self.row_of(Pane::Verdict));
+                claim.is_some_and(|claim| claim.subject == Subject::Next)
+            })
     }
 
     /// Whether work goes on.

@@ -63,6 +63,21 @@ fn a_claim_leads_to_its_line_and_back() {
 }
 
 #[test]
+fn the_next_step_leads_to_the_playbook_and_back() {
+    let mut ui = Ui::read(80, 24);
+    let report = ui.model.incident.as_ref().unwrap().report().unwrap().clone();
+    let claims = crate::tui::claims::claims(&report);
+    let row = claims.iter().position(|claim| claim.subject == crate::tui::claims::Subject::Next).unwrap();
+    ui.press(&"j ".repeat(row));
+    assert!(ui.text().contains("Enter to the steps"), "{}", ui.text());
+    ui.press("enter");
+    assert_eq!(ui.model.incident.as_ref().unwrap().pane, Pane::Playbook);
+    ui.press("esc");
+    let incident = ui.model.incident.as_ref().unwrap();
+    assert_eq!((incident.pane, incident.row_of(Pane::Verdict)), (Pane::Verdict, row));
+}
+
+#[test]
 fn a_line_leads_to_its_evidence() {
     let mut ui = Ui::read(80, 24);
     ui.press("m enter");

@@ -22,6 +22,9 @@ pub fn open(model: &mut Model) {
     if incident.pane == Pane::Log {
         return open_evidence_of_line(model);
     }
+    if incident.leads_to_steps() {
+        return focus(model, Pane::Playbook);
+    }
     let ids = ids_in_focus(incident, incident.pane);
     if ids.is_empty() {
         model.say("No line of the input stands behind this.");

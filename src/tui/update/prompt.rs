@@ -190,6 +190,9 @@ pub fn completed(model: &mut Model, text: &str, candidates: Vec<String>) {
             if let Some(longest) = common_start(&candidates) {
                 model.start.typed = longest;
             }
+            if candidates.is_empty() {
+                model.say("No path begins like this.");
+            }
             if candidates.len() > 1 {
                 let names: Vec<&str> = candidates
                     .iter()

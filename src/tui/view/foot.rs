@@ -9,7 +9,7 @@ use ratatui::widgets::Widget;
 
 use crate::text;
 use crate::tui::keymap::Action;
-use crate::tui::model::{Incident, Model, Pane};
+use crate::tui::model::{Incident, Model, Pane, Phase};
 use crate::tui::theme::Role;
 
 /// Draws it.
@@ -26,7 +26,7 @@ fn hints(incident: &Incident) -> &'static [(Action, &'static str)] {
     match incident.pane {
         Pane::Log if incident.log.from.is_some() => &[
             (Action::Back, "back"),
-            (Action::NextFailure, "next deciding line"),
+            (Action::NextFailure, "next failure"),
             (Action::Search, "search"),
             (Action::FilterRank, "rank"),
             (Action::Wrap, "wrap"),
@@ -34,7 +34,7 @@ fn hints(incident: &Incident) -> &'static [(Action, &'static str)] {
             (Action::Help, "help"),
         ],
         Pane::Log => &[
-            (Action::NextFailure, "next deciding line"),
+            (Action::NextFailure, "next failure"),
             (Action::Search, "search"),
             (Action::FilterRank, "rank"),
             (Action::FilterKind, "kind"),
@@ -53,6 +53,20 @@ fn hints(incident: &Incident) -> &'static [(Action, &'static str)] {
             (Action::Outcome, "outcome"),
             (Action::Reopen, "undo"),
             (Action::NextPane, "pane"),
+            (Action::Help, "help"),
+            (Action::Quit, "quit"),
+        ],
+        _ if matches!(incident.phase, Phase::Failed(_)) => &[
+            (Action::Command, "another path with open PATH"),
+            (Action::Back, "leave"),
+            (Action::Help, "help"),
+            (Action::Quit, "quit"),
+        ],
+        _ if incident.leads_to_steps() => &[
+            (Action::Open, "to the steps"),
+            (Action::NextPane, "pane"),
+            (Action::Copy, "copy"),
+            (Action::Search, "search"),
             (Action::Help, "help"),
             (Action::Quit, "quit"),
         ],
