@@ -24,6 +24,6 @@ pub mod text;
 pub mod trials;
 pub mod wording;
 
-pub use build::build;
+pub use build::{build, next_steps};
 pub use fields::kind as evidence_kind;
 pub use model::Report;

@@ -135,6 +135,8 @@ impl Session {
             self.report = report::build(&self.case, &self.verdict);
         }
         self.rebuild_walk();
+        self.report.next = report::next_steps(&self.verdict.next);
+        self.report.next.retain(|next| !self.walking.walk.has_done(&next.id));
         self.report.history = report::history::rows(&self.walking.record, &self.walking.library);
         effects.insert(0, Effect::Show);
         effects

@@ -140,7 +140,17 @@ pub struct OutcomeRow {
     pub goto: Option<String>,
 }
 
+/// Steps of the shipped playbooks that are the next step of a report, where they have another name there.
+const ALSO_CALLED: [(&str, &str); 2] = [("compute-sanitizer", "memcheck"), ("faulthandler", "python-line")];
+
 impl Walk {
+    /// Whether a step that a report calls `id` was carried out, with something to show for it.
+    #[must_use]
+    pub fn has_done(&self, id: &str) -> bool {
+        let own = ALSO_CALLED.iter().find(|(other, _)| *other == id).map_or(id, |(_, own)| own);
+        self.steps.iter().any(|step| step.at.step == own && step.state == StepState::Done)
+    }
+
     /// The step that waits for the engineer.
     #[must_use]
     pub fn current(&self) -> Option<&WalkStep> {

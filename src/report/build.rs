@@ -39,7 +39,7 @@ pub fn build(case: &Case, verdict: &Verdict) -> Report {
         shapes: verdict.shapes.iter().take(SHAPE_LIMIT).filter_map(shape).collect(),
         ranks: verdict.ranks.iter().map(rank).collect(),
         checks: verdict.checks.iter().map(check).collect(),
-        next: verdict.next.iter().map(next).collect(),
+        next: next_steps(&verdict.next),
         mitigations: verdict
             .mitigations
             .iter()
@@ -235,6 +235,12 @@ fn check(check: &verdict::Check) -> model::Check {
         reading: show(&check.reading),
         evidence: ids(&check.evidence),
     }
+}
+
+/// Next steps as a report has them.
+#[must_use]
+pub fn next_steps(steps: &[verdict::Next]) -> Vec<model::Next> {
+    steps.iter().map(next).collect()
 }
 
 fn next(step: &verdict::Next) -> model::Next {

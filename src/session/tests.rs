@@ -514,6 +514,19 @@ fn under_a_debugger_the_program_is_what_stands_behind_args() {
     assert!(!command(&session, "segfault", "native-stack").contains("--args gdb"));
 }
 
+/// What was done is not proposed again; undone, it is.
+#[test]
+fn a_step_that_was_done_is_no_next_step() {
+    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
+    let first = |session: &Session| session.report().next.first().map(|next| next.id.clone());
+    assert_eq!(first(&session).as_deref(), Some("launch-blocking"));
+    let again = "RuntimeError: CUDA error: an illegal memory access was encountered\n";
+    printed(&mut session, &[("CUDA_LAUNCH_BLOCKING", "1")], 1, again);
+    assert_eq!(first(&session).as_deref(), Some("compute-sanitizer"));
+    walk(&mut session, WalkInput::Reopen(at("launch-blocking")));
+    assert_eq!(first(&session).as_deref(), Some("launch-blocking"));
+}
+
 /// An empty log, or one of something else, is no run that passed.
 #[test]
 fn a_fed_log_has_to_say_how_the_run_ended() {
