@@ -54,7 +54,7 @@ pub static COMMANDS: &[Usage] = &[
     usage("goto", "goto LINE", Argument::Text, "go to a line; :120 is short for it"),
     usage("wrap", "wrap", Argument::None, "wrap long lines, or cut them"),
     usage("save", "save FILE", Argument::Path, "save the pasted text"),
-    usage("export", "export FILE", Argument::Path, "write the report: .md, .json, else text"),
+    usage("export", "export FILE", Argument::Path, "write the report: .md, .html, .json, else text"),
     usage("theme", "theme NAME", Argument::Palette, "dark, light or mono"),
     usage("help", "help", Argument::None, "the keys"),
     usage("quit", "quit", Argument::None, "leave (:q too)"),

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::report::{Report, markdown, text};
+use crate::report::{Report, html, markdown, text};
 use crate::source::InputSpec;
 use crate::store::Store;
 use crate::tui::copy;
@@ -103,6 +103,7 @@ pub fn save(path: Option<PathBuf>, text: &str, settings: &Settings) -> io::Resul
 fn export(path: &Path, report: &Report) -> io::Result<()> {
     let text = match path.extension().and_then(|ending| ending.to_str()) {
         Some("md") => markdown::render(report),
+        Some("html" | "htm") => html::render(report),
         Some("json") => serde_json::to_string_pretty(report).map_err(io::Error::other)? + "\n",
         _ => text::render(report, text::Paint::Plain),
     };
@@ -222,6 +223,21 @@ fn samples_in(folder: &Path) -> Vec<Sample> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_report_is_written_as_its_name_ends_and_replaces_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = crate::session::Session::new();
+        for (name, begins) in
+            [("a.md", "#"), ("a.html", "<!doctype html>"), ("a.json", "{"), ("a.txt", "NONE")]
+        {
+            let path = folder.path().join(name);
+            export(&path, session.report()).unwrap();
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(text.to_lowercase().starts_with(&begins.to_lowercase()), "{name}: {text:.40}");
+            assert!(export(&path, session.report()).is_err());
+        }
+    }
 
     #[test]
     fn editors_are_told_the_line_their_own_way() {
