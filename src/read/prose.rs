@@ -4,6 +4,8 @@
 //! reads a recorded crash. The log says "illegal memory access" at a copy to the host; the report says that
 //! ```
 //!
+//! A person's report of a failure may look the same, so that the class stands, only suspected.
+//!
 //! In: an input and its lines. Out: whether a line is such a sentence. It leaves fenced blocks alone, where people paste their
 //! logs, and texts that are no Markdown.
 
@@ -30,6 +32,9 @@ static MARKS_OF_TEXT: [Pattern; 5] = [
 static RECORD: Pattern =
     Pattern::new(r"^\s*(?:[\w.]+(?:Error|Exception|Warning)\b|Traceback \(|\[|={3}|\d{2,4}[-/:]|[A-Z]+:)");
 
+/// `- **Exception Message:** …`: a field of a report.
+static LABEL: Pattern = Pattern::new(r"^\s*(?:[-*] )?\*\*[^*]+(?:\*\*:|:\*\*)");
+
 /// What an input is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Prose {
@@ -51,7 +56,9 @@ impl Prose {
             && line.origin.rank.is_none()
             && line.origin.time.is_none()
             && line.origin.severity < Some(Severity::Error)
+            && line.text.contains(['"', '`', '“', '|'])
             && !RECORD.is_match(&line.text)
+            && !LABEL.is_match(&line.text)
             && line.text.split_whitespace().filter(|word| is_word(word)).count() >= 5
             && !is_fenced(usize::try_from(line.byte).unwrap_or(0), bytes)
     }
@@ -89,7 +96,16 @@ mod tests {
         let error = "RuntimeError: CUDA error: an illegal memory access was encountered\n";
         let fence = format!("{HEAD}```\n{sentence}```\n");
         assert!(quoted(&format!("{HEAD}{sentence}")).iter().all(|quoted| *quoted));
-        for log in [format!("{HEAD}{error}"), fence, sentence.to_owned(), format!("# comment\n{error}")] {
+        for log in [
+            format!("{HEAD}{error}"),
+            fence,
+            sentence.to_owned(),
+            format!(
+                "{HEAD}- **Exception Message:** CUDA error: an illegal memory access was encountered, says \"it\"\n"
+            ),
+            format!("{HEAD}it ended here with the CUDA error: an illegal memory access was encountered\n"),
+            format!("# comment\n{error}"),
+        ] {
             let found = quoted(&log);
             assert!(!found.is_empty() && found.iter().all(|quoted| !quoted), "{log}");
         }

@@ -76,7 +76,7 @@ pub fn collect(case: &Case) -> Vec<Failure> {
         let aside = apart.why(id);
         if aside.is_some() || event.origin.quoted {
             claim.weight = Weight::Apart;
-            claim.names_cause = None;
+            claim.names_cause = claim.names_cause.filter(|_| event.origin.quoted);
         }
         if event.origin.quoted {
             claim.why = "a document that speaks of the error, and no report of one";
