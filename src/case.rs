@@ -22,6 +22,8 @@ pub use crate::read::event::InputId;
 use crate::read::event::{Data, Event};
 use crate::read::flight_recorder::FlightDump;
 use crate::read::nccl_ras::RasAnswer;
+use crate::read::times::Times;
+use crate::read::went_on::WentOn;
 use crate::source::InputKind;
 
 use collectives::{Matched, Matcher};
@@ -39,6 +41,10 @@ pub struct InputMeta {
     pub lines: u64,
     /// True where only a part was read.
     pub truncated: bool,
+    /// When its lines were printed, where they carry dates.
+    pub times: Option<Times>,
+    /// What follows its last error, where anything does.
+    pub went_on: Option<WentOn>,
 }
 
 /// A source among the inputs, and what the lints say about its kernels.

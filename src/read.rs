@@ -40,16 +40,19 @@ pub mod probe_report;
 pub mod process_group;
 pub mod producers;
 pub mod progress;
+mod prose;
 pub mod rocm;
 pub mod sanitizer;
 pub mod sanitizer_xml;
 pub mod scan;
 pub mod shapes;
 pub mod signal;
+pub mod times;
 pub mod traceback;
 pub mod tritonparse;
 pub mod unknown;
 mod usage;
+pub mod went_on;
 
 pub use input::{Artifact, InputReading, read_input};
 pub use lines::{Cx, Line, Stream, Taken};
@@ -71,6 +74,10 @@ pub struct Reading {
     pub candidate_lines: u64,
     /// Sentences about what was left out.
     pub diagnostics: Vec<String>,
+    /// When its lines were printed, where they carry dates.
+    pub times: Option<times::Times>,
+    /// What follows its last error, where anything does.
+    pub went_on: Option<went_on::WentOn>,
 }
 
 /// Most events that one input may yield. A log that repeats an error a million times says nothing new after this many.
@@ -113,12 +120,21 @@ struct Reader<'a> {
     candidate_lines: u64,
     last_line: u64,
     diagnostics: Vec<String>,
+    prose: prose::Prose,
 }
 
 impl<'a> Reader<'a> {
     fn new(input: InputId, bytes: &'a [u8]) -> Self {
         let cx = Cx::new(input, bytes);
-        Self { input, bytes, cx, candidate_lines: 0, last_line: 0, diagnostics: Vec::new() }
+        Self {
+            input,
+            bytes,
+            cx,
+            candidate_lines: 0,
+            last_line: 0,
+            diagnostics: Vec::new(),
+            prose: prose::Prose::of(bytes),
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -142,7 +158,10 @@ impl<'a> Reader<'a> {
         }
         for segment in segments(self.bytes, candidate.line, candidate.start, candidate.end) {
             if !self.cx.is_consumed(segment.byte) {
-                self.offer(&segment.parse(self.input));
+                let mut line = segment.parse(self.input);
+                line.origin.uncaught = usage::is_last_word(&line.text);
+                line.origin.quoted = self.prose.is_prose(&line, self.bytes);
+                self.offer(&line);
             }
         }
     }
@@ -197,6 +216,6 @@ impl<'a> Reader<'a> {
         let Self { cx, candidate_lines, diagnostics, .. } = self;
         let mut events = cx.into_events();
         events.sort_by_key(|event| (event.span.line, event.span.byte));
-        Reading { events, lines, candidate_lines, diagnostics }
+        Reading { events, lines, candidate_lines, diagnostics, times: None, went_on: None }
     }
 }

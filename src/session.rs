@@ -261,6 +261,8 @@ impl Session {
             bytes: input.size_bytes,
             lines: read.reading.lines,
             truncated: input.truncated,
+            times: read.reading.times,
+            went_on: read.reading.went_on,
         });
         input.id = id;
         input.lines = Some(read.reading.lines);

@@ -6,6 +6,7 @@ pub mod cause;
 mod checks;
 mod collect;
 pub mod failure;
+mod handled;
 pub mod launches;
 mod next;
 pub mod places;
@@ -24,7 +25,7 @@ pub use ranks::{RankRow, RankState};
 pub use restart::{Restart, RestartAdvice};
 pub use roles::messenger_name;
 
-use crate::case::Case;
+use crate::case::{Case, Note};
 use crate::read::event::{CollectiveName, Messenger};
 use crate::tables::class::FailureClass;
 
@@ -68,6 +69,10 @@ pub struct Verdict {
     pub next: Vec<Next>,
     /// Stop-gaps and fixes.
     pub mitigations: Vec<Mitigation>,
+    /// Why the class is only suspected, where something speaks against it.
+    pub doubt: Option<String>,
+    /// What was left out of the failures.
+    pub notes: Vec<Note>,
 }
 
 impl Verdict {
@@ -89,7 +94,8 @@ impl Verdict {
 pub fn judge(case: &Case) -> Verdict {
     let mut failures = collect::collect(case);
     set_reruns_aside(case, &mut failures);
-    let failed = roles::assign(&mut failures);
+    let notes = handled::set_aside(case, &mut failures);
+    let failed = roles::assign(&mut failures, ranks::observed_first(case));
     if failed {
         refine(&mut failures);
     }
@@ -103,7 +109,8 @@ pub fn judge(case: &Case) -> Verdict {
     let class = root.map_or(FailureClass::None, |root| root.class);
     let asynchronous = root.and_then(|root| places::asynchronous(case, root, places.notice.as_ref()));
     let shapes = shapes::rows(case, root);
-    let hypotheses = root
+    let doubt = doubt(case, &failures);
+    let mut hypotheses = root
         .map(|root| {
             cause::hypotheses(&cause::View {
                 case,
@@ -114,10 +121,11 @@ pub fn judge(case: &Case) -> Verdict {
             })
         })
         .unwrap_or_default();
+    let certainty = agree(certainty(case, &failures), doubt.is_some(), class, &mut hypotheses);
     let ranks = ranks::board(case, &failures);
     let mut verdict = Verdict {
         class,
-        certainty: certainty(case, root),
+        certainty,
         summary: String::new(),
         code: root.and_then(|root| root.code.clone()),
         masked_by: masked_by(&failures),
@@ -133,6 +141,8 @@ pub fn judge(case: &Case) -> Verdict {
         checks: Vec::new(),
         next: Vec::new(),
         mitigations: Vec::new(),
+        doubt,
+        notes,
     };
     verdict.restart = restart::advise(&verdict);
     verdict.checks = checks::run(case, &verdict);
@@ -160,6 +170,7 @@ fn refine(failures: &mut [Failure]) {
     }
     let better = rest.iter().find(|other| {
         other.is_xid()
+            && other.weight > Weight::State
             && matches!(
                 other.class,
                 FailureClass::IllegalAddress
@@ -177,17 +188,67 @@ fn refine(failures: &mut [Failure]) {
 }
 
 /// The class is stated by the failing component, by somebody else, or by nobody.
-fn certainty(case: &Case, root: Option<&Failure>) -> Certainty {
-    match root {
+fn certainty(case: &Case, failures: &[Failure]) -> Certainty {
+    match failures.first() {
         // What could not be read may hold one.
         None if case.notes().iter().any(|note| note.severity == "warning") => Certainty::Undecided,
         None => Certainty::Supported,
         Some(root) if root.class == FailureClass::Undecided => Certainty::Undecided,
-        Some(root) if root.weight == Weight::State => Certainty::Suspected,
         Some(root) if root.weight >= Weight::Program => Certainty::Supported,
+        // The one who ended the job says why.
+        Some(root)
+            if root.class == FailureClass::Killed && root.weight == Weight::Exit && root.code.is_none() =>
+        {
+            Certainty::Supported
+        }
         Some(root) if root.is_xid() || root.evidence.len() > 1 => Certainty::Supported,
         Some(_) => Certainty::Suspected,
     }
+}
+
+/// Why the class can be no more than suspected.
+fn doubt(case: &Case, failures: &[Failure]) -> Option<String> {
+    let root = failures.first()?;
+    if root.weight <= Weight::State {
+        return Some(root.why.clone());
+    }
+    if root.is_xid() && is_beside_an_exception(root, failures) {
+        return Some(
+            "nothing ties the kernel's line to the job, which died of an exception of its own".to_owned(),
+        );
+    }
+    handled::doubt(case, failures)
+}
+
+/// Makes class and cause agree: a cause that implies the class is no surer than it. Returns the certainty of the class.
+fn agree(certainty: Certainty, doubt: bool, class: FailureClass, causes: &mut [Hypothesis]) -> Certainty {
+    if doubt {
+        for cause in causes.iter_mut() {
+            cause.certainty = cause.certainty.min(Certainty::Suspected);
+        }
+        return certainty.min(Certainty::Suspected);
+    }
+    let implied = causes
+        .iter()
+        .filter(|cause| cause.cause.is_some() && cause.class == class && class != FailureClass::Undecided)
+        .map(|cause| cause.certainty)
+        .max();
+    implied.map_or(certainty, |implied| certainty.max(implied))
+}
+
+/// Whether all that ties a kernel line to the job is that both are there: the program died of an exception of its own.
+fn is_beside_an_exception(root: &Failure, failures: &[Failure]) -> bool {
+    let of_process = |failure: &Failure| root.pid.is_some() && failure.pid == root.pid;
+    let exception = |failure: &Failure| {
+        failure.class == FailureClass::PythonError
+            && failure.weight == Weight::Program
+            && !of_process(failure)
+    };
+    let agrees = |failure: &Failure| {
+        !failure.is_xid()
+            && (failure.class.is_device_fault() || failure.is_library_status() || of_process(failure))
+    };
+    failures.iter().any(exception) && !failures.iter().any(agrees)
 }
 
 /// Who hides the root: its own messenger, or a library whose status is all that the program printed.

@@ -26,7 +26,7 @@ pub use gpu::{
 };
 pub use host::{
     Abort, AbortReason, Chain, Cleanup, Exception, ExitReporter, FatalSignal, NativeFrame, NativeFrames,
-    ProcessExit, PyFrame, SignalReporter, Traceback,
+    ProcessExit, PyFrame, SignalReporter, Stop, Traceback,
 };
 pub use probe::{
     ProbeBinding, ProbeBoundary, ProbeControl, ProbeDevice, ProbeFault, ProbeFinding, ProbeKernel,
@@ -94,6 +94,10 @@ pub struct Origin {
     pub severity: Option<Severity>,
     /// Source place that the logger printed (`ProcessGroupNCCL.cpp:1595`).
     pub logger: Option<Place>,
+    /// `[rank1]: ` of PyTorch's handler of uncaught exceptions: the process ends with it.
+    pub uncaught: bool,
+    /// A sentence of a document that speaks of an error, and reports none.
+    pub quoted: bool,
 }
 
 /// A rank inside a process group.

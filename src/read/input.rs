@@ -73,6 +73,8 @@ pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8], progress: &Prog
 /// Events of a text, then the shapes near its failures, and what a probe printed into it.
 fn text(input: InputId, bytes: &[u8], progress: &Progress) -> Reading {
     let mut reading = read_text_watched(input, bytes, progress);
+    reading.times = super::times::times(bytes);
+    reading.went_on = super::went_on::went_on(bytes, &reading.events);
     let (probes, problems) = probe_report::take_from_text(input, bytes, &mut reading.events);
     reading.diagnostics.extend(problems);
     let focus: Vec<Span> = reading.events.iter().map(|event| event.span).collect();

@@ -7,7 +7,7 @@ pub mod command;
 mod elastic;
 mod status;
 
-use super::event::{Cleanup, Data, ExitReporter, ProcessExit};
+use super::event::{Cleanup, Data, ExitReporter, ProcessExit, Stop};
 use super::lines::{Cx, Line, Taken};
 use super::scan::{after, has_any_case, small, small_after};
 use crate::tables::signals;
@@ -24,6 +24,9 @@ pub const LITERALS: &[&str] = &[
     "srun:",
     "slurmstepd",
     "CANCELLED",
+    "TERM_RUNLIMIT",
+    "TERM_PREEMPT",
+    "job killed: walltime",
     "SIG",
     "erminat",
     "KILLED BY",
@@ -77,17 +80,18 @@ fn exit(reporter: ExitReporter) -> ProcessExit {
 fn cleanup(body: &str) -> Option<Cleanup> {
     if let Some(rest) = after(body, "Sending process ") {
         let signal = signals::name_in(rest).map(|signal| signal.number);
-        return Some(Cleanup { pid: small(rest).map(|(pid, _)| pid), signal, told_to_stop: false });
+        return Some(Cleanup { pid: small(rest).map(|(pid, _)| pid), signal, ..Cleanup::default() });
     }
     if let Some(rest) = after(body, "Unable to shutdown process ") {
-        return Some(Cleanup { pid: small(rest).map(|(pid, _)| pid), signal: Some(9), told_to_stop: false });
+        return Some(Cleanup { pid: small(rest).map(|(pid, _)| pid), signal: Some(9), ..Cleanup::default() });
     }
     if let Some(rest) = after(body, "Killing subprocess ") {
-        return Some(Cleanup { pid: small(rest).map(|(pid, _)| pid), signal: Some(9), told_to_stop: false });
+        return Some(Cleanup { pid: small(rest).map(|(pid, _)| pid), signal: Some(9), ..Cleanup::default() });
     }
-    let told = body.contains("death signal")
+    let stop = stop(body);
+    let told = stop.is_some()
+        || body.contains("death signal")
         || body.contains("SignalException") && body.contains("got signal")
-        || body.contains("CANCELLED AT")
         || body.contains("SIGTERM")
             && ["received", "caught", "got "].iter().any(|word| has_any_case(body, word))
             && !body.contains("handler")
@@ -100,7 +104,32 @@ fn cleanup(body: &str) -> Option<Cleanup> {
         .or_else(|| small_after(body, "got signal"))
         .or_else(|| signals::name_in(body).map(|signal| signal.number));
     let pid = small_after(body, "Process ").or_else(|| small_after(body, "pid"));
-    Some(Cleanup { pid, signal: number.or(Some(15)), told_to_stop: true })
+    Some(Cleanup { pid, signal: number.or(Some(15)), told_to_stop: true, stop })
+}
+
+/// Slurm's `*** JOB 77 ON node1 CANCELLED AT 2024-11-05T02:45:03 DUE TO TIME LIMIT ***`, PBS's `job killed: walltime 3610
+/// exceeded limit 3600`, LSF's `TERM_RUNLIMIT: job killed after reaching LSF run time limit`.
+fn stop(body: &str) -> Option<Stop> {
+    let slurm = body.contains("CANCELLED AT") || body.contains("slurmstepd") && body.contains("CANCELLED");
+    if body.contains("TERM_RUNLIMIT") || body.contains("job killed: walltime") {
+        return Some(Stop::TimeLimit);
+    }
+    if body.contains("TERM_PREEMPT") {
+        return Some(Stop::Preemption);
+    }
+    if !slurm {
+        return None;
+    }
+    let reason = after(body, "DUE TO ").unwrap_or("");
+    Some(if reason.contains("TIME LIMIT") {
+        Stop::TimeLimit
+    } else if reason.contains("PREEMPTION") {
+        Stop::Preemption
+    } else if reason.contains("NODE") && reason.contains("FAIL") {
+        Stop::NodeFailure
+    } else {
+        Stop::Cancelled
+    })
 }
 
 #[cfg(test)]

@@ -35,6 +35,14 @@ pub(super) fn describes_option(line: &Line<'_>, bytes: &[u8]) -> bool {
     indent >= DESCRIPTION_COLUMN && follows_option(usize::try_from(line.byte).unwrap_or(0), indent, bytes)
 }
 
+/// Whether a line is of PyTorch's handler of uncaught exceptions, which names the rank: `[rank1]: Traceback …`.
+pub(super) fn is_last_word(text: &str) -> bool {
+    let tag = text.strip_prefix("[rank").and_then(|rest| rest.split_once(']'));
+    tag.is_some_and(|(rank, rest)| {
+        !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()) && rest.starts_with(": ")
+    })
+}
+
 /// Whether the lines before `at` lead back to an option, each of them indented deeper than it.
 fn follows_option(at: usize, indent: usize, bytes: &[u8]) -> bool {
     let from = at.saturating_sub(BACK_BYTES);

@@ -49,6 +49,7 @@ pub fn build(case: &Case, verdict: &Verdict) -> Report {
         diagnostics: case
             .notes()
             .iter()
+            .chain(&verdict.notes)
             .map(|note| model::Diagnostic {
                 severity: note.severity.to_owned(),
                 message: show(&note.message),

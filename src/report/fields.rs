@@ -130,7 +130,9 @@ pub fn fields(event: &Event) -> Map<String, Value> {
         Data::Exit(e) => json!({
             "reporter": e.reporter, "rank": e.rank, "local_rank": e.local_rank, "pid": e.pid, "code": e.code, "signal": e.signal,
         }),
-        Data::Cleanup(c) => json!({ "pid": c.pid, "signal": c.signal, "told_to_stop": c.told_to_stop }),
+        Data::Cleanup(c) => {
+            json!({ "pid": c.pid, "signal": c.signal, "told_to_stop": c.told_to_stop, "stop": c.stop })
+        }
         Data::Advice(a) => json!({ "advice": a }),
         Data::Command(c) => json!({
             "words": c.words.iter().map(|w| show(w)).collect::<Vec<_>>(),

@@ -3,9 +3,13 @@
 //! In: a case. Out: failures in the order of the evidence, repetitions of one statement folded. It leaves roles to
 //! `roles`; here a watchdog that relays error 700 is a failure of class `illegal_address` that says who relays it.
 
+mod dates;
 mod gpu;
 mod host;
 mod ranks;
+mod ties;
+
+pub use ties::apart;
 
 use std::collections::{HashMap, HashSet};
 
@@ -59,21 +63,39 @@ pub fn collect(case: &Case) -> Vec<Failure> {
     let mut failures: Vec<Failure> = Vec::new();
     let mut seen: HashMap<Key, usize> = HashMap::new();
     let said = lines_that_speak(case);
+    let apart = apart(case);
     for (id, event) in case.events() {
         if only_wraps(event, &said) {
             continue;
         }
-        let Some(claim) = claim(event, case) else { continue };
+        let Some(mut claim) = claim(event, case) else { continue };
+        // That something went wrong, without what, is no news in a document.
+        if event.origin.quoted && claim.class == FailureClass::Undecided {
+            continue;
+        }
+        let aside = apart.why(id);
+        if aside.is_some() || event.origin.quoted {
+            claim.weight = Weight::Apart;
+            claim.names_cause = claim.names_cause.filter(|_| event.origin.quoted);
+        }
+        if event.origin.quoted {
+            claim.why = "a document that speaks of the error, and no report of one";
+        }
         let key = Key::of(event, &claim);
         match seen.get(&key).and_then(|&at| failures.get_mut(at)) {
             Some(known) => fold(known, id, event),
             None => {
                 seen.insert(key, failures.len());
-                failures.push(failure(id, event, claim));
+                let mut failure = failure(id, event, claim);
+                if let Some(why) = aside {
+                    why.clone_into(&mut failure.why);
+                }
+                failures.push(failure);
             }
         }
     }
     failures.extend(compared(case, &failures));
+    drop_notices(&mut failures);
     let agreed = failures.iter().any(loses_a_gpu);
     for failure in &mut failures {
         if agreed && failure.weight == Weight::State && failure.names_cause == Some(CauseKind::GpuLost) {
@@ -82,6 +104,21 @@ pub fn collect(case: &Case) -> Vec<Failure> {
         }
     }
     failures
+}
+
+/// Aftermath of another Xid is news only where nothing else is.
+fn drop_notices(failures: &mut Vec<Failure>) {
+    let is_notice = |failure: &Failure| {
+        let number = failure.code.as_ref().filter(|_| failure.is_xid()).and_then(|code| code.number);
+        failure.weight <= Weight::State
+            && match number {
+                Some(13) => failure.class == FailureClass::LaunchFailure,
+                number => matches!(number, Some(43 | 63 | 154)),
+            }
+    };
+    if !failures.iter().all(is_notice) {
+        failures.retain(|failure| !is_notice(failure));
+    }
 }
 
 /// Whether a failure is one that a GPU leaves which is gone: no device, a device that is unavailable, a launch that failed
@@ -146,6 +183,7 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
                 .cause(Some(CauseKind::HostMemory)),
         ),
         Data::Exit(exit) => host::exit(exit),
+        Data::Cleanup(cleanup) => host::stopped(cleanup),
         Data::Nccl(line) => ranks::nccl(line),
         Data::NcclResult(result) => ranks::nccl_result(result),
         Data::CollectiveTimeout(_) => Some(Claim::new(
@@ -163,7 +201,6 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
         Data::SanitizerSummary(_)
         | Data::WorkStatus(_)
         | Data::NativeFrames(_)
-        | Data::Cleanup(_)
         | Data::Advice(_)
         | Data::Command(_)
         | Data::Environment(_)

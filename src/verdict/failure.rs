@@ -42,6 +42,8 @@ pub enum Role {
 /// How much an event says by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
+    /// Nothing ties it to the failure: of another time, another process or another GPU, or quoted by a document.
+    Apart,
     /// A state of the machine when somebody asked: nothing ties it to a failure.
     State,
     /// A line that says only that something failed.

@@ -14,6 +14,7 @@ use crate::read::event::{CollectiveName, Data, Event, ExitReporter};
 use crate::tables::class::FailureClass;
 
 use super::failure::{Failure, Role, Weight};
+use super::roles;
 
 /// State of a rank, the odd ones first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
@@ -191,7 +192,8 @@ pub fn root_rank(case: &Case, failures: &[Failure]) -> Option<u32> {
         return case.matched().root_rank();
     }
     if root.rank.is_some() {
-        return root.rank;
+        let ordered = !failures.iter().skip(1).any(|other| roles::unordered(root, other));
+        return root.rank.filter(|rank| ordered || observed_first(case) == Some(*rank));
     }
     let pids = pids(case);
     if let Some(rank) = root.pid.and_then(|pid| pids.get(&pid).copied()) {
@@ -199,6 +201,27 @@ pub fn root_rank(case: &Case, failures: &[Failure]) -> Option<u32> {
     }
     let alike = failures.iter().skip(1).find(|other| other.class == root.class && other.rank.is_some());
     alike.and_then(|other| other.rank).or_else(|| named_by_launcher(case, root))
+}
+
+/// The rank that torchrun saw fail first, where its times tell ranks apart; they count seconds.
+#[must_use]
+pub fn observed_first(case: &Case) -> Option<u32> {
+    let exits: Vec<_> = case
+        .pick(|data| match data {
+            Data::Exit(exit) if exit.code != Some(0) && exit.signal != Some(15) => Some(exit),
+            _ => None,
+        })
+        .map(|(_, _, exit)| exit)
+        .collect();
+    let root = exits.iter().find(|exit| exit.reporter == ExitReporter::ElasticRootCause)?;
+    let rank = root.rank?;
+    let same_time = exits.iter().any(|exit| {
+        exit.reporter == ExitReporter::ElasticReport
+            && exit.rank != Some(rank)
+            && exit.time.is_some()
+            && exit.time == root.time
+    });
+    (!same_time).then_some(rank)
 }
 
 /// torchrun's first observed failure: a heuristic of the launcher, taken where nothing better tells and where its exit fits.

@@ -8,8 +8,10 @@ use serde::Serialize;
 
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
+use crate::tables::xid::by_number;
 
 use super::Verdict;
+use super::failure::Weight;
 
 /// Advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
@@ -38,6 +40,18 @@ pub struct Restart {
 /// Advises on a restart.
 #[must_use]
 pub fn advise(verdict: &Verdict) -> Restart {
+    if let Some(root) = verdict.failures.first() {
+        let number = root.code.as_ref().filter(|_| root.is_xid()).and_then(|code| code.number);
+        let row = number.and_then(|number| by_number(u32::try_from(number).ok()?));
+        if let Some(row) = row.filter(|_| root.weight <= Weight::State) {
+            let summary = format!("for Xid {}: {}", row.number, row.action);
+            return Restart { advice: RestartAdvice::Unknown, summary };
+        }
+        if root.class == FailureClass::Killed && root.why.contains("time limit") {
+            let summary = "go on from the last checkpoint with a longer limit; nothing here says that the program failed";
+            return Restart { advice: RestartAdvice::WorthTrying, summary: summary.to_owned() };
+        }
+    }
     let cause = verdict.cause().and_then(|hypothesis| hypothesis.cause);
     let (advice, summary) = by_cause(cause).unwrap_or_else(|| by_class(verdict.class));
     Restart { advice, summary: summary.to_owned() }

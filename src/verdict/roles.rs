@@ -10,8 +10,18 @@ use crate::tables::class::FailureClass;
 use super::failure::{Failure, Role, Weight};
 
 /// Gives each failure its role and moves the root to the front. Returns false where nothing failed.
-pub fn assign(failures: &mut Vec<Failure>) -> bool {
-    let Some(root) = choose(failures) else { return false };
+///
+/// `observed` is the rank that a launcher, which measures time, saw fail first: it decides between failures of ranks that no
+/// stamp orders.
+pub fn assign(failures: &mut Vec<Failure>, observed: Option<u32>) -> bool {
+    let Some(mut root) = choose(failures) else { return false };
+    let first = failures.get(root);
+    let named = failures.iter().position(|failure| {
+        failure.rank.is_some()
+            && failure.rank == observed
+            && first.is_some_and(|first| unordered(first, failure))
+    });
+    root = named.unwrap_or(root);
     let mut root = failures.remove(root);
     root.role = Role::Root;
     for failure in failures.iter_mut() {
@@ -34,6 +44,21 @@ pub fn assign(failures: &mut Vec<Failure>) -> bool {
     true
 }
 
+/// Whether two failures say the same of two ranks, and no stamp tells which came first: lines of ranks arrive in any order.
+pub(super) fn unordered(one: &Failure, other: &Failure) -> bool {
+    let stamped = match (&one.at.stamp, &other.at.stamp) {
+        (Some(one), Some(other)) => one.clock == other.clock && one.ns != other.ns,
+        _ => false,
+    };
+    one.rank.is_some()
+        && other.rank.is_some()
+        && one.rank != other.rank
+        && one.class == other.class
+        && one.weight == other.weight
+        && one.relayed_by == other.relayed_by
+        && !stamped
+}
+
 /// Position of the first failure.
 fn choose(failures: &[Failure]) -> Option<usize> {
     // Hardware that broke explains whatever the programs on it print, whenever they print it.
@@ -41,7 +66,7 @@ fn choose(failures: &[Failure]) -> Option<usize> {
     {
         return Some(at);
     }
-    let steps: [&dyn Fn(&Failure) -> bool; 9] = [
+    let steps: [&dyn Fn(&Failure) -> bool; 10] = [
         &|f| f.weight == Weight::Direct && f.relayed_by.is_none() && f.class != FailureClass::Undecided,
         &|f| f.weight == Weight::Direct && f.class != FailureClass::Undecided,
         &|f| f.weight == Weight::Exit && f.is_xid(),
@@ -49,6 +74,8 @@ fn choose(failures: &[Failure]) -> Option<usize> {
         &|f| f.weight == Weight::Program,
         &|f| f.weight == Weight::Waiting,
         &|f| f.weight == Weight::Exit,
+        // A bare cancellation follows a failure more often than it is one.
+        &|f| f.weight == Weight::Hint && (f.class != FailureClass::Killed || f.code.is_some()),
         &|f| f.weight == Weight::Hint,
         &|_| true,
     ];
@@ -72,6 +99,9 @@ fn earliest(failures: &[Failure], wanted: impl Fn(&Failure) -> bool) -> Option<u
 }
 
 fn role_beside(failure: &Failure, root: &Failure) -> (Role, Option<String>) {
+    if failure.weight == Weight::Apart {
+        return (Role::Cascade, None);
+    }
     if let Some(messenger) = failure.relayed_by
         && messenger != Messenger::Launcher
     {

@@ -53,6 +53,9 @@ pub fn sentence(verdict: &Verdict) -> String {
     if verdict.class == FailureClass::None && verdict.certainty == Certainty::Undecided {
         return "No failure in what could be read.".to_owned();
     }
+    if verdict.class == FailureClass::None && !verdict.notes.is_empty() {
+        return "No failure in the input: the program handled an error and went on.".to_owned();
+    }
     let mut text = String::new();
     if let Some(rank) = verdict.root_rank
         && verdict.ranks.len() > 1
@@ -66,6 +69,12 @@ pub fn sentence(verdict: &Verdict) -> String {
         && root.why.contains(':')
     {
         let _ = write!(text, ", {}", root.why.trim_end_matches('.'));
+    }
+    if let Some(root) = verdict.failures.first().filter(|root| root.class == FailureClass::Killed)
+        && root.code.is_none()
+        && root.why.contains("scheduler")
+    {
+        let _ = write!(text, ": {}", root.why);
     }
     if let Some(fault) = verdict.places.fault.as_ref().and_then(fault_phrase) {
         let _ = write!(text, " in {fault}");
@@ -83,6 +92,9 @@ pub fn sentence(verdict: &Verdict) -> String {
     if let Some(finding) = finding(verdict) {
         text.push(' ');
         push_sentence(&mut text, finding);
+    }
+    if let Some(doubt) = &verdict.doubt {
+        let _ = write!(text, " Only suspected: {doubt}.");
     }
     let messenger = verdict
         .failures

@@ -9,6 +9,7 @@ mod mixtures;
 mod playbooks;
 mod probe;
 mod repro;
+mod roots;
 mod samples;
 mod schema;
 mod source;

@@ -199,4 +199,20 @@ pub struct Cleanup {
     pub signal: Option<u32>,
     /// True where the launcher itself was told to stop (`Received 15 death signal`).
     pub told_to_stop: bool,
+    /// Why a scheduler ended the job; none where no scheduler speaks.
+    pub stop: Option<Stop>,
+}
+
+/// Why a scheduler ended a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// The job reached its time limit.
+    TimeLimit,
+    /// Another job took its place.
+    Preemption,
+    /// A node of the job was lost.
+    NodeFailure,
+    /// Cancelled; by whom or why is not said.
+    Cancelled,
 }

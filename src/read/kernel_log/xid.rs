@@ -3,7 +3,7 @@
 //! In: a line such as `NVRM: Xid (PCI:0000:00:06): 31, pid=1714, name=python3, …`, old ones without `PCI:`, ones without
 //! pid, a device plug-in's `Xid=69 on Device=GPU-…`. Out: [`Data::Xid`], equal lines in a row folded.
 
-use super::super::event::{Data, Event, Xid};
+use super::super::event::{Data, Event, Stamp, Xid};
 use super::super::lines::{Cx, Line};
 use super::super::scan::{after, before, between, clip, hex, small, small_after};
 
@@ -16,7 +16,9 @@ const XID_LIMIT: u32 = 400;
 pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> bool {
     let body = line.body();
     let Some(xid) = driver_line(body).or_else(|| reprint(body)) else { return false };
-    if let Some(Event { data: Data::Xid(known), span, .. }) = cx.last_event() {
+    if let Some(Event { data: Data::Xid(known), span, origin, .. }) = cx.last_event()
+        && near(origin.time.as_ref(), line.origin.time.as_ref())
+    {
         let count = known.count;
         known.count = 1;
         let equal = *known == xid;
@@ -30,6 +32,17 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> bool {
     }
     cx.push(line, Data::Xid(xid));
     true
+}
+
+/// Longest time between equal lines that tell of one failure, in nanoseconds.
+const FOLD_NS: i128 = 600 * 1_000_000_000;
+
+/// Whether two lines can be of one failure: a month later, the same words tell of another one.
+fn near(known: Option<&Stamp>, next: Option<&Stamp>) -> bool {
+    match (known, next) {
+        (Some(known), Some(next)) if known.clock == next.clock => (next.ns - known.ns).abs() <= FOLD_NS,
+        _ => true,
+    }
 }
 
 /// `Xid (PCI:0000:00:06): 31, …`; `SXid` is the switch's.

@@ -1,5 +1,6 @@
 //! Lines of launchers against their fields.
 
+use super::super::event::Stop;
 use super::super::event::{Cleanup, Command, Data, Event, ExitReporter, InputId, ProcessExit};
 use super::super::read_text;
 
@@ -91,13 +92,13 @@ fn clean_up_is_no_failure() {
         cleanups(
             "W1129 19:42:18.405000 693 torch/x/api.py:1012] Sending process 705 closing signal SIGTERM\n"
         ),
-        [Cleanup { pid: Some(705), signal: Some(15), told_to_stop: false }]
+        [Cleanup { pid: Some(705), signal: Some(15), told_to_stop: false, stop: None }]
     );
     assert_eq!(
         cleanups(
             "W1129 19:43:34.006000 741 torch/x/api.py:739] Received 15 death signal, shutting down workers\n"
         ),
-        [Cleanup { pid: None, signal: Some(15), told_to_stop: true }]
+        [Cleanup { pid: None, signal: Some(15), told_to_stop: true, stop: None }]
     );
     assert_eq!(
         cleanups(
@@ -215,5 +216,29 @@ fn of_a_shell_line_the_program_is_taken() {
         ("+ source env.sh ; python3 t.py --expr 'a && b'", "python3 t.py --expr a && b", 0),
     ] {
         assert_eq!(words(line), Some((program.to_owned(), settings)), "{line}");
+    }
+}
+
+#[test]
+fn schedulers_say_why_they_end_a_job() {
+    for (line, expected) in [
+        (
+            "slurmstepd: error: *** JOB 77 ON node1 CANCELLED AT 2024-11-05T02:45:03 DUE TO TIME LIMIT ***\n",
+            Stop::TimeLimit,
+        ),
+        (
+            "slurmstepd: error: *** STEP 77.0 ON node1 CANCELLED AT 2024-11-05T02:45:03 DUE TO PREEMPTION ***\n",
+            Stop::Preemption,
+        ),
+        (
+            "slurmstepd: error: *** JOB 77 ON node1 CANCELLED AT 2024-11-05T02:45:03 DUE TO NODE node1 FAILURE ***\n",
+            Stop::NodeFailure,
+        ),
+        ("slurmstepd: error: *** STEP 77.0 ON node1 CANCELLED AT 2024-11-05T02:45:03 ***\n", Stop::Cancelled),
+        ("=>> PBS: job killed: walltime 3610 exceeded limit 3600\n", Stop::TimeLimit),
+        ("TERM_RUNLIMIT: job killed after reaching LSF run time limit.\n", Stop::TimeLimit),
+    ] {
+        let found = cleanups(line);
+        assert_eq!(found.iter().map(|cleanup| cleanup.stop).collect::<Vec<_>>(), [Some(expected)], "{line}");
     }
 }

@@ -230,10 +230,33 @@ pub fn xid(xid: &Xid) -> Option<Claim> {
     // Aftermath that names its own root counts as that one.
     let number = xid.caused_by.filter(|_| matches!(xid.xid, 43 | 45)).unwrap_or(xid.xid);
     let (class, weight, cause) = match number {
-        13 if xid.xid == 13 => (xid13_class(xid)?, Weight::Exit, None),
+        13 if xid.xid == 13 => match xid13_class(xid) {
+            Some(class) => (class, Weight::Exit, None),
+            None => {
+                return Some(notice(
+                    13,
+                    FailureClass::LaunchFailure,
+                    "the driver logged an exception of the engine, and no reason",
+                ));
+            }
+        },
         31 => (FailureClass::IllegalAddress, Weight::Exit, None),
+        43 if xid.xid == 43 => {
+            let why = "the driver stopped a channel of the program; what went wrong is not in this line";
+            return Some(notice(43, FailureClass::LaunchFailure, why));
+        }
+        63 => {
+            let why = "the GPU marked faulty memory for replacement; nothing shows that a job failed of it";
+            return Some(notice(63, FailureClass::Hardware, why));
+        }
+        // `… changed from 0x2 (Node Reboot Required) to 0x0 (None)` is good news.
+        154 if !xid.detail.contains("to 0x0") => {
+            let why =
+                "the driver asks for a reset, a drain or a reboot after a fault that is not in the input";
+            return Some(notice(154, FailureClass::Hardware, why));
+        }
         // Aftermath and information about another Xid, corrected errors: they say nothing about what failed.
-        13 | 43 | 45 | 63 | 92 | 121 | 154 => return None,
+        13 | 43 | 45 | 92 | 121 | 154 => return None,
         48 | 64 | 94 | 95 | 140 | 156 | 157 | 171 | 172 => {
             (FailureClass::Hardware, Weight::Direct, Some(CauseKind::Ecc))
         }
@@ -249,6 +272,11 @@ pub fn xid(xid: &Xid) -> Option<Claim> {
             .code("xid", Some(i64::from(number)), None)
             .cause(cause),
     )
+}
+
+/// An Xid that tells of another fault, or of one that the GPU mended: news where nothing else is, and no failure beside one.
+fn notice(number: i64, class: FailureClass, why: &'static str) -> Claim {
+    Claim::new(class, Weight::State, why).code("xid", Some(number), None)
 }
 
 /// Xid 13 carries the SM's reason, as text or as the low byte of its exception register.

@@ -3,8 +3,8 @@
 //! In: the typed event. Out: a claim. It leaves alone whether a launcher's word is clean-up: that needs the other events.
 
 use crate::read::event::{
-    Abort, AbortReason, Exception, ExitReporter, FatalSignal, Messenger, ProcessExit, SignalReporter,
-    Traceback,
+    Abort, AbortReason, Cleanup, Exception, ExitReporter, FatalSignal, Messenger, ProcessExit,
+    SignalReporter, Stop, Traceback,
 };
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
@@ -200,6 +200,17 @@ pub fn abort(abort: &Abort) -> Option<Claim> {
             .code("signal", Some(6), Some("SIGABRT".to_owned()))
             .cause(cause),
     )
+}
+
+/// A scheduler that ended the job. A bare cancellation also follows a failure of the job's own.
+pub fn stopped(cleanup: &Cleanup) -> Option<Claim> {
+    let (weight, why) = match cleanup.stop? {
+        Stop::TimeLimit => (Weight::Exit, "the job reached the scheduler's time limit"),
+        Stop::Preemption => (Weight::Exit, "the scheduler gave its place to another job"),
+        Stop::NodeFailure => (Weight::Exit, "the scheduler lost a node of the job"),
+        Stop::Cancelled => (Weight::Hint, "the scheduler cancelled the job, and does not say why"),
+    };
+    Some(Claim::new(FailureClass::Killed, weight, why))
 }
 
 /// The end of a process, as somebody else reports it.

@@ -7,6 +7,7 @@ use crate::case::{Case, EvidenceId};
 use crate::read::event::{Data, SanitizerFinding, SanitizerRecord};
 use crate::tables::class::FailureClass;
 
+use super::super::collect;
 use super::super::failure::Failure;
 use super::Fault;
 
@@ -104,12 +105,13 @@ fn assertion(case: &Case, root: &Failure) -> Option<Fault> {
 
 /// Xid 31 gives an address and the kind of access, nothing else.
 fn fault_address(case: &Case) -> Option<Fault> {
+    let apart = collect::apart(case);
     let (id, _, xid) = case
         .pick(|data| match data {
             Data::Xid(xid) if xid.xid == 31 && xid.address.is_some() => Some(xid),
             _ => None,
         })
-        .next()?;
+        .find(|(id, _, _)| !apart.holds(*id))?;
     Some(Fault { address: xid.address, access: xid.access.clone(), evidence: vec![id], ..Fault::default() })
 }
 
