@@ -45,6 +45,8 @@ pub struct InputMeta {
     pub times: Option<Times>,
     /// What follows its last error, where anything does.
     pub went_on: Option<WentOn>,
+    /// Whether its last lines say that all went well.
+    pub ends_well: bool,
 }
 
 /// A source among the inputs, and what the lints say about its kernels.

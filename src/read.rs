@@ -78,6 +78,8 @@ pub struct Reading {
     pub times: Option<times::Times>,
     /// What follows its last error, where anything does.
     pub went_on: Option<went_on::WentOn>,
+    /// Whether its last lines say that all went well.
+    pub ends_well: bool,
 }
 
 /// Most events that one input may yield. A log that repeats an error a million times says nothing new after this many.
@@ -216,6 +218,6 @@ impl<'a> Reader<'a> {
         let Self { cx, candidate_lines, diagnostics, .. } = self;
         let mut events = cx.into_events();
         events.sort_by_key(|event| (event.span.line, event.span.byte));
-        Reading { events, lines, candidate_lines, diagnostics, times: None, went_on: None }
+        Reading { events, lines, candidate_lines, diagnostics, times: None, went_on: None, ends_well: false }
     }
 }

@@ -263,6 +263,7 @@ impl Session {
             truncated: input.truncated,
             times: read.reading.times,
             went_on: read.reading.went_on,
+            ends_well: read.reading.ends_well,
         });
         input.id = id;
         input.lines = Some(read.reading.lines);

@@ -74,6 +74,7 @@ pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8], progress: &Prog
 fn text(input: InputId, bytes: &[u8], progress: &Progress) -> Reading {
     let mut reading = read_text_watched(input, bytes, progress);
     reading.times = super::times::times(bytes);
+    reading.ends_well = super::went_on::ends_well(bytes);
     reading.went_on = super::went_on::went_on(bytes, &reading.events);
     let (probes, problems) = probe_report::take_from_text(input, bytes, &mut reading.events);
     reading.diagnostics.extend(problems);

@@ -67,6 +67,12 @@ pub fn went_on(bytes: &[u8], events: &[Event]) -> Option<WentOn> {
     (progress > 0 || ended.is_some()).then_some(WentOn { error_line: error.span.line, progress, ended })
 }
 
+/// Whether the text's last lines say that all went well.
+#[must_use]
+pub fn ends_well(bytes: &[u8]) -> bool {
+    ending(bytes).is_some()
+}
+
 fn is_error(data: &Data) -> bool {
     matches!(
         data,

@@ -542,6 +542,7 @@ fn a_fed_log_has_to_say_how_the_run_ended() {
     for nothing in ["", "ls: no such thing\n", "step 1\nstep 2\n"] {
         assert_eq!(fed(nothing), (StepState::Unknown, "not-started".to_owned()), "{nothing:?}");
     }
+    assert_eq!(fed("step 1\nexit status 0\n"), (StepState::Done, "passes".to_owned()));
 }
 
 #[test]

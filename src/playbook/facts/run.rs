@@ -82,14 +82,9 @@ fn is_log(case: &Case, ran: &Ran) -> bool {
 
 /// Whether the log of a run says that it ended without an error.
 fn ended_well(case: &Case, ran: &Ran) -> bool {
-    let exits = case.pick(|data| match data {
-        Data::Exit(exit) => Some((exit.code, exit.signal)),
-        _ => None,
-    });
-    exits
-        .filter(|(_, event, _)| ran.input == Some(event.span.input.0))
-        .last()
-        .is_some_and(|(_, _, exit)| exit == (Some(0), None))
+    ran.input
+        .and_then(|input| case.inputs().get(usize::try_from(input).ok()?))
+        .is_some_and(|input| input.ends_well)
 }
 
 /// Why a run that failed says nothing about the incident: it never came as far. None where it does say something.
