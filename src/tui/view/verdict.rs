@@ -26,6 +26,9 @@ const BRIEF: usize = 4;
 /// Inputs that are listed where nothing failed.
 const INPUTS: usize = 8;
 
+/// Notes that are shown there.
+const NOTES: usize = 4;
+
 /// Rows from which the map of memory stands beside the cause; on less, it would push the next step away.
 const MAP_ROWS: usize = 27;
 
@@ -93,6 +96,15 @@ fn nothing_failed(model: &Model, report: &Report, width: usize) -> Vec<Item> {
     }
     if let Some(more) = report.inputs.len().checked_sub(INPUTS).filter(|more| *more > 0) {
         lines.push(Line::from(format!("{:LABEL$}and {more} more", "")));
+    }
+    // Which error was handled, and which input is no evidence.
+    for note in report.diagnostics.iter().filter(|note| note.severity == "info").take(NOTES) {
+        lines.extend(wrap(&note.message, width.saturating_sub(LABEL)).into_iter().enumerate().map(
+            |(row, text)| {
+                let label = if row == 0 { "note" } else { "" };
+                Line::styled(format!("{label:<LABEL$}{text}"), theme.style(Role::Muted))
+            },
+        ));
     }
     lines.push(Line::default());
     if report.inputs.iter().any(|input| is_compiled(input.kind)) {
