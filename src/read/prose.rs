@@ -15,8 +15,8 @@ use super::pattern::Pattern;
 
 /// Bytes of a text that tell whether it is Markdown.
 const HEAD_BYTES: usize = 16 * 1024;
-/// Larger texts are logs.
-const MOST_BYTES: usize = 1 << 20;
+/// Larger texts are logs, and counting their fences for each line would take long.
+const MOST_BYTES: usize = 128 << 10;
 /// Marks of Markdown that make a text a document.
 const MARKS: usize = 3;
 
