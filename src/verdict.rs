@@ -77,10 +77,12 @@ impl Verdict {
         Some(cause::View { case, failures: &self.failures, root, places: &self.places, shapes: &self.shapes })
     }
 
-    /// The likeliest hypothesis that names a cause.
+    /// The likeliest hypothesis that names a cause and stands.
     #[must_use]
     pub fn cause(&self) -> Option<&Hypothesis> {
-        self.hypotheses.iter().find(|hypothesis| hypothesis.cause.is_some())
+        self.hypotheses
+            .iter()
+            .find(|hypothesis| hypothesis.cause.is_some() && hypothesis.certainty > Certainty::Undecided)
     }
 }
 

@@ -142,6 +142,7 @@ pub fn fields(event: &Event) -> Map<String, Value> {
         Data::Shape(s) => json!({
             "dims": s.dims, "names": s.names.iter().map(|n| show(n)).collect::<Vec<_>>(), "dtype": s.dtype.as_deref().map(show),
             "label": s.label.as_deref().map(show), "form": s.form, "strides": s.strides, "address": hex(s.address),
+            "passed": s.passed,
         }),
         Data::FaultingLaunch(l) => json!({
             "kernel": l.kernel.as_deref().map(show), "exception": l.exception.as_deref().map(show), "exception_number": l.exception_number,

@@ -19,7 +19,7 @@ use crate::text::number::grouped;
 
 use super::Verdict;
 use super::cause::distance::readings;
-use super::cause::overflow::shape_words;
+use super::cause::overflow::{passed_words, shape_words};
 use super::cause::probe::{self, Standing};
 use super::cause::sentence;
 use super::failure::Role;
@@ -64,6 +64,7 @@ pub fn run(case: &Case, verdict: &Verdict) -> Vec<Check> {
     checks.extend(messenger(verdict));
     checks.extend(driver_agrees(case, verdict));
     checks.extend(overflow_arithmetic(verdict));
+    checks.extend(first_time(verdict));
     checks.extend(address_distance(case, verdict));
     checks.extend(launch::faulting(case, verdict));
     checks.extend(launch::last(case, verdict));
@@ -186,6 +187,29 @@ fn overflow_arithmetic(verdict: &Verdict) -> Option<Check> {
         )
     };
     Some(check(status, reading, vec![shape.evidence]))
+}
+
+/// Whether the failing step was the first one with a shape past the limit.
+fn first_time(verdict: &Verdict) -> Option<Check> {
+    if verdict.class != FailureClass::IllegalAddress {
+        return None;
+    }
+    let (shape, passed) = verdict
+        .shapes
+        .iter()
+        .filter(|shape| shape.overflows())
+        .find_map(|shape| Some((shape, shape.passed()?)))?;
+    Some(Check {
+        id: "shape-passed",
+        title: "Did it fail the first time that it met this shape?",
+        status: CheckStatus::Fails,
+        reading: format!(
+            "no: {}: {}; that speaks against a wrapped index on it",
+            shape.words(),
+            passed_words(passed)
+        ),
+        evidence: vec![shape.evidence],
+    })
 }
 
 /// What the fault address says.

@@ -10,6 +10,7 @@ use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
 use super::Verdict;
+use super::failure::Certainty;
 
 /// Advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
@@ -38,9 +39,26 @@ pub struct Restart {
 /// Advises on a restart.
 #[must_use]
 pub fn advise(verdict: &Verdict) -> Restart {
-    let cause = verdict.cause().and_then(|hypothesis| hypothesis.cause);
-    let (advice, summary) = by_cause(cause).unwrap_or_else(|| by_class(verdict.class));
-    Restart { advice, summary: summary.to_owned() }
+    let class = by_class(verdict.class);
+    let cause = verdict.cause();
+    let Some(by_cause) = by_cause(cause.and_then(|hypothesis| hypothesis.cause)) else { return class.into() };
+    match cause.map(|hypothesis| hypothesis.certainty) {
+        // A suspicion is no ground to forbid a try, unless the class alone forbids it.
+        Some(Certainty::Suspected) if by_cause.0 == RestartAdvice::Pointless => match class.0 {
+            RestartAdvice::Pointless => class.into(),
+            _ => Restart {
+                advice: RestartAdvice::Unknown,
+                summary: format!("pointless if the suspected cause holds: {}", by_cause.1),
+            },
+        },
+        _ => by_cause.into(),
+    }
+}
+
+impl From<(RestartAdvice, &str)> for Restart {
+    fn from((advice, summary): (RestartAdvice, &str)) -> Self {
+        Self { advice, summary: summary.to_owned() }
+    }
 }
 
 fn by_cause(cause: Option<CauseKind>) -> Option<(RestartAdvice, &'static str)> {

@@ -13,3 +13,4 @@ mod samples;
 mod schema;
 mod source;
 mod tui;
+mod verdicts;
