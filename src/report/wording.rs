@@ -186,15 +186,11 @@ pub fn cause_text(cause: &Cause) -> String {
     format!("{} [{}]: {}", spelled(&cause.kind), certainty(cause.certainty), cause.summary)
 }
 
-/// What stands in place of a cause: the likeliest one that the evidence speaks against, or that none is named.
+/// What stands in place of a cause: what is known where it stays undecided, or that none is named.
 #[must_use]
 pub fn no_cause(report: &Report) -> String {
-    let contradicted = report
-        .hypotheses
-        .iter()
-        .find(|hypothesis| hypothesis.certainty == Certainty::Undecided && !hypothesis.against.is_empty());
-    contradicted
-        .map_or_else(|| NO_CAUSE.to_owned(), |hypothesis| format!("undecided: {}", hypothesis.summary))
+    let undecided = report.hypotheses.iter().find(|hypothesis| hypothesis.certainty == Certainty::Undecided);
+    undecided.map_or_else(|| NO_CAUSE.to_owned(), |hypothesis| format!("undecided: {}", hypothesis.summary))
 }
 
 /// The evidence for the verdict's cause.

@@ -82,7 +82,8 @@ pub fn sentence(verdict: &Verdict) -> String {
     text.push('.');
     if let Some(finding) = finding(verdict) {
         text.push(' ');
-        push_sentence(&mut text, finding);
+        // What is known; the readings of it stand with the cause.
+        push_sentence(&mut text, finding.split(". ").next().unwrap_or(finding));
     }
     let messenger = verdict
         .failures
@@ -127,7 +128,7 @@ pub(super) fn exception(case: &Case, root: &Failure) -> Option<String> {
 
 /// What the comparison of ranks found, where that is the cause.
 fn finding(verdict: &Verdict) -> Option<&str> {
-    let hypothesis = verdict.cause()?;
+    let hypothesis = verdict.cause().or_else(|| verdict.hypotheses.first())?;
     matches!(hypothesis.cause, Some(CauseKind::MissingCollective | CauseKind::CollectiveMismatch))
         .then_some(hypothesis.summary.as_str())
 }

@@ -67,3 +67,57 @@ fn the_first_step_past_the_limit_stays_suspected() {
     assert_eq!(report["verdict"]["restart"]["advice"], "unknown");
     assert!(report["verdict"]["restart"]["summary"].as_str().unwrap().starts_with("pointless if"));
 }
+
+fn timed_out(rank: u32, seq: u64, op: &str, sizes: (u64, u64), enqueued: u64) -> String {
+    format!(
+        "[rank{rank}]:[E1105 02:45:03.118273645 ProcessGroupNCCL.cpp:616] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={seq}, OpType={op}, NumelIn={}, NumelOut={}, Timeout(ms)=600000) ran for 600034 milliseconds before timing out.\n[rank{rank}]:[E1105 02:45:03.119220031 ProcessGroupNCCL.cpp:1785] [PG ID 1 PG GUID 1 Rank {rank}] Exception (either an error or timeout) detected by watchdog at work: {seq}, last enqueued NCCL work: {enqueued}, last completed NCCL work: {}.\n",
+        sizes.0,
+        sizes.1,
+        seq - 1,
+    )
+}
+
+#[test]
+fn a_rank_one_collective_behind_has_two_readings() {
+    let log = [
+        timed_out(3, 31, "_ALLGATHER_BASE", (20, 160), 33),
+        timed_out(1, 31, "_ALLGATHER_BASE", (20, 160), 33),
+        timed_out(5, 30, "_REDUCE_SCATTER_BASE", (160, 20), 30),
+    ]
+    .concat();
+    let report = read(&log);
+    assert_eq!(report["verdict"]["cause"], Value::Null);
+    assert_eq!(report["verdict"]["restart"]["advice"], "unknown");
+    assert_eq!(report["verdict"]["root_rank"], 5);
+    let states: Vec<(u64, &str)> = report["ranks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rank| (rank["rank"].as_u64().unwrap(), rank["state"].as_str().unwrap()))
+        .collect();
+    // A gathered array is eight parts long, so the group has eight ranks: five of them show nothing.
+    let silent = [0, 2, 4, 6, 7].map(|rank| (rank, "silent"));
+    assert_eq!(states, [&[(5, "waiting")][..], &silent, &[(1, "waiting"), (3, "waiting")]].concat());
+    let settle = report["hypotheses"][0]["would_settle"].to_string();
+    assert!(settle.contains("flight-recorder") && settle.contains("NCCL_DEBUG=WARN"), "{settle}");
+    let shown = shown(&log);
+    for part in [
+        "rank 5 waits in _REDUCE_SCATTER_BASE number 30",
+        "ranks 1,3 completed that number and wait in _ALLGATHER_BASE number 31",
+        "nothing is known of ranks 0,2,4,6-7",
+        "Two readings fit",
+    ] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+}
+
+#[test]
+fn a_rank_that_never_came_stays_a_suspected_cause() {
+    let behind = "[rank2]:[E1105 02:45:03.119220031 ProcessGroupNCCL.cpp:1785] [PG ID 1 PG GUID 1 Rank 2] Exception (either an error or timeout) detected by watchdog at work: 30, last enqueued NCCL work: 30, last completed NCCL work: 30.\n";
+    let log =
+        [timed_out(0, 31, "ALLREDUCE", (64, 64), 31), timed_out(1, 31, "ALLREDUCE", (64, 64), 31)].concat();
+    let report = read(&format!("{log}{behind}"));
+    let cause = &report["verdict"]["cause"];
+    assert_eq!((&cause["kind"], &cause["certainty"]), (&"missing_collective".into(), &"suspected".into()));
+    assert_eq!(report["verdict"]["root_rank"], 2);
+}
