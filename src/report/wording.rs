@@ -128,9 +128,11 @@ pub fn notice_text(class: FailureClass, notice: &ObservedAt) -> String {
     }
     // Where no device code failed, the call itself did.
     let runs_on = class.is_device_fault();
-    text.push_str(match notice.is_sync_point.filter(|_| runs_on) {
+    text.push_str(match notice.is_sync_point {
+        _ if !runs_on => "",
         Some(true) => ": a sync point, where the error came out",
         Some(false) => ": no sync point by itself",
+        None if notice.call.is_some() => ": not known whether it waits for the GPU",
         None => "",
     });
     text

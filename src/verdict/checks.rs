@@ -83,15 +83,23 @@ fn sync_point(verdict: &Verdict) -> Option<Check> {
     let (status, reading) = match notice.and_then(|notice| notice.is_sync_point) {
         Some(true) => {
             let why = notice.and_then(|notice| notice.sync_why).unwrap_or("waits for the GPU");
+            let who = notice.and_then(|notice| notice.waits_inside.as_deref());
+            let who = who.map_or_else(|| call.to_owned(), |inside| format!("{call} reaches {inside}, which"));
             (
                 CheckStatus::Holds,
-                format!("{call} {why}: the error was noticed there and happened in an earlier launch"),
+                format!("{who} {why}: the error was noticed there and happened in an earlier launch"),
             )
         }
         Some(false) => (
             CheckStatus::Fails,
             format!(
                 "{call} does not wait for the GPU by itself: the fault may be near, unless another launch failed before it"
+            ),
+        ),
+        None if notice.is_some_and(|notice| notice.call.is_some()) => (
+            CheckStatus::Unknown,
+            format!(
+                "it is not known whether {call} waits for the GPU inside: if it does, the error was noticed there and happened earlier; a rerun with CUDA_LAUNCH_BLOCKING=1 would tell"
             ),
         ),
         None => (

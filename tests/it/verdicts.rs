@@ -121,3 +121,47 @@ fn a_rank_that_never_came_stays_a_suspected_cause() {
     assert_eq!((&cause["kind"], &cause["certainty"]), (&"missing_collective".into(), &"suspected".into()));
     assert_eq!(report["verdict"]["root_rank"], 2);
 }
+
+/// A traceback of one frame that ends in an illegal address.
+fn at(frames: &str) -> String {
+    format!(
+        "Traceback (most recent call last):\n{frames}RuntimeError: CUDA error: an illegal memory access was encountered\n"
+    )
+}
+
+#[test]
+fn a_call_that_no_table_knows_is_not_said_to_run_on() {
+    for (call, waits) in [
+        ("loss.item()", Value::Bool(true)),
+        ("ids = self._to_list(sampled)", Value::Null),
+        ("logger.log(loss)", Value::Null),
+        ("y = layers[i](x)", Value::Null),
+        ("scale_kernel[grid](x, y, n)", Value::Bool(false)),
+        ("y = torch.matmul(a, b)", Value::Bool(false)),
+    ] {
+        let log = at(&format!("  File \"t.py\", line 3, in <module>\n    {call}\n"));
+        let report = read(&log);
+        assert_eq!(report["verdict"]["observed_at"]["is_sync_point"], waits, "{call}");
+        let status = match waits {
+            Value::Null => "unknown",
+            Value::Bool(true) => "holds",
+            _ => "fails",
+        };
+        assert_eq!(check(&report, "sync-point")["status"], status, "{call}");
+    }
+}
+
+#[test]
+fn the_innermost_frame_tells_whether_a_call_waits() {
+    let log = at(
+        "  File \"t.py\", line 3, in <module>\n    out = model(batch)\n  File \"/x/site-packages/transformers/masks.py\", line 277, in _ignore\n    elif not tracing and torch.all(mask == 1):\n",
+    );
+    let report = read(&log);
+    let noticed = &report["verdict"]["observed_at"];
+    assert_eq!((&noticed["file"], &noticed["is_sync_point"]), (&"t.py".into(), &Value::Bool(true)));
+    let reading = check(&report, "sync-point")["reading"].as_str().unwrap();
+    assert!(reading.contains("model reaches bool(") && reading.contains("masks.py:277"), "{reading}");
+    let unknown = log.replace("torch.all(mask == 1)", "checked(mask)");
+    assert_eq!(read(&unknown)["verdict"]["observed_at"]["is_sync_point"], Value::Null);
+    assert!(shown(&unknown).contains("not known whether it waits"));
+}
