@@ -136,7 +136,7 @@ pub fn judge(case: &Case) -> Verdict {
         next: Vec::new(),
         mitigations: Vec::new(),
     };
-    verdict.restart = restart::advise(&verdict);
+    verdict.restart = cause::memory::restart(case, &verdict).unwrap_or_else(|| restart::advise(&verdict));
     verdict.checks = checks::run(case, &verdict);
     verdict.next = next::steps(case, &verdict);
     verdict.mitigations = next::mitigations(&verdict);

@@ -71,6 +71,8 @@ pub fn fields(event: &Event) -> Map<String, Value> {
         }),
         Data::GpuOutOfMemory(m) => json!({
             "requested_bytes": wide(m.requested_bytes), "free_bytes": wide(m.free_bytes), "total_bytes": wide(m.total_bytes),
+            "reserved_unallocated_bytes": wide(m.reserved_unallocated_bytes),
+            "others": m.others.iter().map(|(pid, bytes)| json!({ "pid": pid, "bytes": wide(Some(*bytes)) })).collect::<Vec<_>>(),
             "device": m.device, "producer": m.producer,
         }),
         Data::DeviceAssert(a) => json!({

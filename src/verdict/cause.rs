@@ -11,6 +11,7 @@ mod distance_words;
 mod dump;
 mod graph;
 pub mod kernel_answer;
+pub mod memory;
 mod named;
 pub mod overflow;
 pub mod probe;

@@ -165,3 +165,38 @@ fn the_innermost_frame_tells_whether_a_call_waits() {
     assert_eq!(read(&unknown)["verdict"]["observed_at"]["is_sync_point"], Value::Null);
     assert!(shown(&unknown).contains("not known whether it waits"));
 }
+
+/// PyTorch's message, in GiB: asked, free, held by another process, reserved and unused.
+fn refused(asked: &str, free: &str, other: &str, unused: &str) -> String {
+    format!(
+        "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n    x = torch.empty(n)\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate {asked} GiB. GPU 0 has a total capacity of 79.25 GiB of which {free} GiB is free. {other}Including non-PyTorch memory, this process has 48.13 GiB memory in use. Of the allocated memory 33.02 GiB is allocated by PyTorch, and {unused} GiB is reserved by PyTorch but unallocated.\n"
+    )
+}
+
+#[test]
+fn the_numbers_of_a_refused_request_order_the_steps() {
+    let neighbour = "Process 91234 has 22.10 GiB memory in use. ";
+    let advice = |report: &Value| report["verdict"]["restart"]["advice"].as_str().unwrap().to_owned();
+    let log = refused("15.66", "9.01", neighbour, "13.50");
+    let pieces = read(&log);
+    assert_eq!(next_ids(&pieces), ["expandable-segments", "gpu-tenants", "smaller-batch"]);
+    assert_eq!(advice(&pieces), "worth_trying");
+    let said = shown(&log);
+    for part in [
+        "15.66 GiB were asked for and 9.01 GiB are free",
+        "13.50 GiB more",
+        "in pieces",
+        "process 91234 holds 22.10 GiB",
+        "-p 91234",
+    ] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    let held = read(&refused("15.66", "9.01", neighbour, "0.50"));
+    assert_eq!(next_ids(&held), ["gpu-tenants", "expandable-segments", "smaller-batch"]);
+    assert!(held["verdict"]["restart"]["summary"].as_str().unwrap().contains("91234"));
+    let full = read(&refused("15.66", "9.01", "", "0.50"));
+    assert_eq!(advice(&full), "pointless");
+    assert!(!full["verdict"]["cause"]["summary"].as_str().unwrap().contains("pieces"));
+    let too_large = read(&refused("4096.00", "9.01", neighbour, "13.50"));
+    assert_eq!((next_ids(&too_large), advice(&too_large).as_str()), (vec!["wrong-size"], "pointless"));
+}
