@@ -15,6 +15,7 @@ pub mod memory;
 mod named;
 pub mod overflow;
 pub mod probe;
+mod shm;
 pub mod traced;
 
 pub use distance_words::sentence;
@@ -67,6 +68,7 @@ type Rule = fn(&View<'_>) -> Vec<Hypothesis>;
 const RULES: &[Rule] = &[
     collective::rule,
     named::rule,
+    shm::rule,
     dump::rule,
     traced::rule,
     compiled::rule,

@@ -14,7 +14,9 @@ use super::Verdict;
 use super::failure::Certainty;
 
 mod found;
+mod hardware;
 mod native;
+mod shared_memory;
 
 pub use native::in_rank;
 
@@ -52,7 +54,9 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
         words.extend(program.clone());
         Some(words)
     };
+    let cause = verdict.cause().and_then(|hypothesis| hypothesis.cause);
     match verdict.class {
+        _ if cause == Some(CauseKind::ShmExhausted) => shared_memory::steps(),
         FailureClass::IllegalAddress | FailureClass::MisalignedAddress | FailureClass::LaunchFailure => {
             let mut steps = Vec::new();
             if verdict.places.fault.as_ref().is_some_and(|fault| fault.kernel.is_some()) {
@@ -138,13 +142,7 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             let native_stack = native::step(&program, crashed);
             (!has_faulthandler(case)).then_some(faulthandler).into_iter().chain([native_stack]).collect()
         }
-        FailureClass::Hardware | FailureClass::Driver => vec![Next {
-            id: "gpu-state",
-            title: "Read the GPU's counters",
-            command: Some(vec!["nvidia-smi".into(), "-q".into()]),
-            cost: "none",
-            why: "ECC counters, remapped rows and pending actions say whether this GPU needs a reset or a replacement",
-        }],
+        FailureClass::Hardware | FailureClass::Driver => hardware::steps(case, verdict),
         FailureClass::Undecided => vec![Next {
             id: "whole-log",
             title: "Add the log from its first error on, and dmesg of the same time",
@@ -342,6 +340,7 @@ pub fn mitigations(verdict: &Verdict) -> Vec<Mitigation> {
             m("stop-gap", "run eagerly, without the captured graph"),
             m("fix", "keep every captured tensor alive and in place; refill fixed inputs with copy_"),
         ],
+        Some(CauseKind::ShmExhausted) => shared_memory::mitigations(),
         Some(CauseKind::LaunchLimit) => vec![m("fix", "lower block sizes or num_stages, or split the grid")],
         Some(CauseKind::SymmWindow) => vec![
             m("stop-gap", "use the plain dist.all_reduce for this tensor"),

@@ -67,6 +67,11 @@ pub fn sentence(verdict: &Verdict) -> String {
     {
         let _ = write!(text, ", {}", root.why.trim_end_matches('.'));
     }
+    if verdict.class == FailureClass::Hardware
+        && let Some((_, gpu)) = verdict.cause().and_then(|hypothesis| hypothesis.summary.split_once(": PCI "))
+    {
+        let _ = write!(text, ": GPU at PCI {gpu}");
+    }
     if let Some(fault) = verdict.places.fault.as_ref().and_then(fault_phrase) {
         let _ = write!(text, " in {fault}");
     }

@@ -200,3 +200,44 @@ fn the_numbers_of_a_refused_request_order_the_steps() {
     let too_large = read(&refused("4096.00", "9.01", neighbour, "13.50"));
     assert_eq!((next_ids(&too_large), advice(&too_large).as_str()), (vec!["wrong-size"], "pointless"));
 }
+
+#[test]
+fn a_bus_error_of_a_dataloader_worker_points_to_shared_memory() {
+    let log = "$ python3 train.py\nTraceback (most recent call last):\n  File \"train.py\", line 5, in <module>\n    for b in loader:\nRuntimeError: DataLoader worker (pid 2211) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory.\n";
+    let report = read(log);
+    let cause = &report["verdict"]["cause"];
+    assert_eq!((&cause["kind"], &cause["certainty"]), (&"shm_exhausted".into(), &"suspected".into()));
+    assert_eq!(next_ids(&report), ["shm-size", "no-workers"]);
+    assert!(report["mitigations"].to_string().contains("--ipc=host"));
+    let full = format!(
+        "{log}Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n    w.join()\nOSError: [Errno 28] No space left on device\n"
+    );
+    assert_eq!(read(&full)["verdict"]["cause"]["certainty"], "supported");
+    let other = log.replace("Bus error", "Segmentation fault");
+    assert_eq!(read(&other)["verdict"]["cause"], Value::Null);
+}
+
+/// The driver's lines of a GPU that fell off the bus, with the action that it asks for.
+fn fell_off(action: &str) -> String {
+    format!(
+        "[1184023.332220] NVRM: Xid (PCI:0000:41:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n[1184025.501122] NVRM: Xid (PCI:0000:41:00): 154, GPU recovery action changed from 0x0 (None) to {action}\n"
+    )
+}
+
+#[test]
+fn a_lost_gpu_is_named_with_what_its_driver_asks_for() {
+    let report = read(&fell_off("0x2 (Node Reboot Required)"));
+    assert!(
+        report["verdict"]["summary"].as_str().unwrap().contains("0000:41:00"),
+        "{}",
+        report["verdict"]["summary"]
+    );
+    assert_eq!(next_ids(&report), ["bug-report", "recovery-action", "gpu-state"]);
+    assert!(shown(&fell_off("0x2 (Node Reboot Required)")).contains("Node Reboot Required\""));
+    let reset = read(&fell_off("0x1 (GPU Reset Required)"));
+    assert_eq!(
+        reset["next"][1]["command"],
+        serde_json::json!(["sudo", "nvidia-smi", "--gpu-reset", "-i", "0000:41:00"])
+    );
+    assert_eq!(next_ids(&read(&fell_off("0x0 (None)"))), ["bug-report", "gpu-state"]);
+}
