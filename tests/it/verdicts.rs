@@ -241,3 +241,21 @@ fn a_lost_gpu_is_named_with_what_its_driver_asks_for() {
     );
     assert_eq!(next_ids(&read(&fell_off("0x0 (None)"))), ["bug-report", "gpu-state"]);
 }
+
+#[test]
+fn where_a_graph_was_replayed_the_first_step_leaves_it_out() {
+    let frames = "  File \"serve.py\", line 3, in <module>\n    g.replay(); torch.cuda.synchronize()\n";
+    assert_eq!(next_ids(&read(&at(frames))), ["without-graph", "core-dump", "compute-sanitizer"]);
+    let vllm = read(&format!("$ vllm serve m\n{}", at(frames)));
+    assert_eq!(vllm["next"][0]["command"], serde_json::json!(["vllm", "serve", "m", "--enforce-eager"]));
+    let plain = at("  File \"serve.py\", line 3, in <module>\n    x.item()\n");
+    assert_eq!(next_ids(&read(&plain))[0], "launch-blocking");
+}
+
+#[test]
+fn an_assertion_about_an_index_asks_for_the_index_first() {
+    let log = "/x/Indexing.cu:1369: indexSelectLargeIndex: block: [412,0,0], thread: [0,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n";
+    assert_eq!(next_ids(&read(log)), ["index-range", "on-the-cpu", "launch-blocking"]);
+    let other = log.replace("srcIndex < srcSelectDimSize", "is_ready");
+    assert_eq!(next_ids(&read(&other))[0], "on-the-cpu");
+}
