@@ -188,10 +188,15 @@ pub fn cause_text(cause: &Cause) -> String {
     format!("{} [{}]: {}", spelled(&cause.kind), certainty(cause.certainty), cause.summary)
 }
 
-/// What stands in place of a cause: what is known where it stays undecided, or that none is named.
+/// What stands in place of a cause: what the failure says by itself, what is known where the cause stays undecided, or that
+/// none is named.
 #[must_use]
 pub fn no_cause(report: &Report) -> String {
     let undecided = report.hypotheses.iter().find(|hypothesis| hypothesis.certainty == Certainty::Undecided);
+    let stated = report.hypotheses.iter().find(|hypothesis| hypothesis.cause.is_none());
+    if let Some(stated) = stated {
+        return stated.summary.clone();
+    }
     undecided.map_or_else(|| NO_CAUSE.to_owned(), |hypothesis| format!("undecided: {}", hypothesis.summary))
 }
 

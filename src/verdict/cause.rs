@@ -16,6 +16,7 @@ mod named;
 pub mod overflow;
 pub mod probe;
 mod shm;
+mod stated;
 pub mod traced;
 
 pub use distance_words::sentence;
@@ -69,6 +70,7 @@ const RULES: &[Rule] = &[
     collective::rule,
     named::rule,
     shm::rule,
+    stated::rule,
     dump::rule,
     traced::rule,
     compiled::rule,

@@ -259,3 +259,21 @@ fn an_assertion_about_an_index_asks_for_the_index_first() {
     let other = log.replace("srcIndex < srcSelectDimSize", "is_ready");
     assert_eq!(next_ids(&read(&other))[0], "on-the-cpu");
 }
+
+#[test]
+fn an_exception_is_its_own_reason() {
+    let log = "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n    raise ValueError(text)\nValueError: label 32001 outside the vocabulary\n";
+    let report = read(log);
+    assert_eq!(report["verdict"]["cause"], Value::Null);
+    assert_eq!(next_ids(&report), ["raising-frame"]);
+    assert!(
+        shown(log).contains("cause the exception says it: ValueError: label 32001 outside the vocabulary")
+    );
+}
+
+#[test]
+fn a_race_names_both_accesses() {
+    let log = "$ compute-sanitizer --tool racecheck ./crash\n========= COMPUTE-SANITIZER\n========= Error: Race reported between Write access at racy(int *)+0xa0 in crash.cu:31\n=========     and Read access at racy(int *)+0xb0 in crash.cu:32 [256 hazards]\n=========\n========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n";
+    let said = shown(log);
+    assert!(said.contains("a write at crash.cu:31 and a read at crash.cu:32"), "{said}");
+}

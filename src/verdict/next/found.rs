@@ -21,6 +21,7 @@ pub(super) fn steps(case: &Case, class: FailureClass, program: &[String]) -> Vec
         FailureClass::LaunchConfig => vec![limits(), refused_calls(program)],
         FailureClass::GpuOom => gpu_memory(program, has_traceback(case), shortage(case).as_ref()),
         FailureClass::HostOom => vec![host_memory(), who_grew()],
+        FailureClass::PythonError => vec![raising_frame()],
         FailureClass::Killed if has_kernel_log(case) => vec![sender()],
         FailureClass::Killed => vec![kernel_log(), sender()],
         _ => Vec::new(),
@@ -29,6 +30,16 @@ pub(super) fn steps(case: &Case, class: FailureClass, program: &[String]) -> Vec
 
 fn words(head: &[&str], program: &[String]) -> Option<Vec<String>> {
     Some(head.iter().map(|word| (*word).to_owned()).chain(program.iter().cloned()).collect())
+}
+
+fn raising_frame() -> Next {
+    Next {
+        id: "raising-frame",
+        title: "Read the innermost frame of your own code, and print what it was given",
+        command: None,
+        cost: "none",
+        why: "the exception is the failure itself: its message names what was wrong, the frames above it who passed it",
+    }
 }
 
 fn hazards(program: &[String]) -> Next {
