@@ -82,10 +82,12 @@ impl Verdict {
         Some(cause::View { case, failures: &self.failures, root, places: &self.places, shapes: &self.shapes })
     }
 
-    /// The likeliest hypothesis that names a cause.
+    /// The likeliest hypothesis that names a cause and stands.
     #[must_use]
     pub fn cause(&self) -> Option<&Hypothesis> {
-        self.hypotheses.iter().find(|hypothesis| hypothesis.cause.is_some())
+        self.hypotheses
+            .iter()
+            .find(|hypothesis| hypothesis.cause.is_some() && hypothesis.certainty > Certainty::Undecided)
     }
 }
 
@@ -144,7 +146,7 @@ pub fn judge(case: &Case) -> Verdict {
         doubt,
         notes,
     };
-    verdict.restart = restart::advise(&verdict);
+    verdict.restart = cause::memory::restart(case, &verdict).unwrap_or_else(|| restart::advise(&verdict));
     verdict.checks = checks::run(case, &verdict);
     verdict.next = next::steps(case, &verdict);
     verdict.mitigations = next::mitigations(&verdict);

@@ -16,8 +16,8 @@ use serde::Serialize;
 
 pub use crate::source::InputId;
 pub use context::{
-    Advice, Command, EnvironmentFact, ModelFacts, NamedValue, ShapeForm, ShapeMention, SignatureMatch,
-    UnknownFailure,
+    Advice, Command, EnvironmentFact, ModelFacts, NamedValue, Passed, ShapeForm, ShapeMention,
+    SignatureMatch, UnknownFailure,
 };
 pub use driver::{DriverFault, DriverFaultKind, KernelSegfault, OomKill, Xid};
 pub use gpu::{

@@ -98,6 +98,13 @@ static FREE: Pattern = Pattern::new(
 static TOTAL: Pattern = Pattern::new(
     r"(?i)total capacity of ([\d.,]+) ?([KMGT]i?B|bytes)|([\d.,]+) ?([KMGT]i?B|bytes) total capacity|Free memory on device\D*[\d.,]+/([\d.,]+) ?([KMGT]i?B)",
 );
+static UNALLOCATED: Pattern =
+    Pattern::new(r"(?i)([\d.,]+) ?([KMGT]i?B|bytes) is reserved by PyTorch but unallocated");
+static RESERVED: Pattern = Pattern::new(r"(?i)([\d.,]+) ?([KMGT]i?B|bytes) reserved\b");
+static ALLOCATED: Pattern = Pattern::new(r"(?i)([\d.,]+) ?([KMGT]i?B|bytes) already allocated");
+static OTHER: Pattern = Pattern::new(r"^(\d{1,10}) has ([\d.,]+) ?([KMGT]i?B|bytes) memory in use");
+/// Other processes that are listed.
+const OTHER_LIMIT: usize = 16;
 static DEVICE: Pattern = Pattern::new(r"(?i)(?:\bGPU[ :_]?|\bdevice:? ?(?:GPU:)?|\bCUDA)(\d{1,3})\b");
 
 /// Reads a message that GPU memory ran out.
@@ -119,12 +126,22 @@ pub fn parse(body: &str) -> Option<GpuOutOfMemory> {
         requested_bytes: bytes_of(&REQUESTED, body),
         free_bytes: bytes_of(&FREE, body),
         total_bytes: bytes_of(&TOTAL, body),
+        reserved_unallocated_bytes: bytes_of(&UNALLOCATED, body)
+            .or_else(|| bytes_of(&RESERVED, body)?.checked_sub(bytes_of(&ALLOCATED, body)?)),
+        others: body.split("Process ").skip(1).take(OTHER_LIMIT).filter_map(other).collect(),
         device: DEVICE.number(body),
         producer: PRODUCERS
             .iter()
             .find(|(mark, _)| body.contains(mark))
             .map_or("cuda", |(_, producer)| *producer),
     })
+}
+
+/// `91234 has 22.10 GiB memory in use`: another process with what it holds.
+fn other(text: &str) -> Option<(u32, u128)> {
+    let found = OTHER.captures(text)?;
+    let part = |index: usize| found.get(index).map(|part| part.as_str());
+    Some((part(1)?.parse().ok()?, size_in_bytes(part(2)?, part(3)?)?))
 }
 
 /// The size that a pattern finds: pairs of groups (number, unit), the first pair that took part.
@@ -165,6 +182,8 @@ mod tests {
             requested_bytes: Some(4096 << 30),
             free_bytes: Some(149_561_498_664),
             total_bytes: Some(150_109_106_995),
+            reserved_unallocated_bytes: None,
+            others: Vec::new(),
             device: Some(0),
             producer: "pytorch",
         };
@@ -174,6 +193,8 @@ mod tests {
             requested_bytes: Some(20 << 20),
             free_bytes: Some(9_961_472),
             total_bytes: Some(11_542_724_608),
+            reserved_unallocated_bytes: Some(10_447_507_947 - 10_329_396_346),
+            others: Vec::new(),
             device: Some(3),
             producer: "pytorch",
         };

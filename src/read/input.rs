@@ -80,6 +80,7 @@ fn text(input: InputId, bytes: &[u8], progress: &Progress) -> Reading {
     reading.diagnostics.extend(problems);
     let focus: Vec<Span> = reading.events.iter().map(|event| event.span).collect();
     reading.events.extend(shapes::read_near(input, bytes, &focus));
+    shapes::mark_passed(input, bytes, &mut reading.events);
     reading.events.extend(probes);
     reading
 }

@@ -20,6 +20,7 @@ pub const LITERALS: &[&str] = &[
     "Killing subprocess",
     " died",
     "eturn code",
+    "spawned with command",
     "rror",
     "srun:",
     "slurmstepd",
@@ -45,6 +46,9 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
     if let Some(command) = command::command(line.body()) {
         cx.push(line, Data::Command(command));
         return Taken::Part;
+    }
+    if let Some(command) = command::of_deepspeed(line.body()) {
+        cx.push(line, Data::Command(command));
     }
     if elastic::is_heading(line.body()) || elastic::read(line, cx) {
         return Taken::Whole;

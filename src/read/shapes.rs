@@ -12,6 +12,9 @@
 
 mod forms;
 mod named;
+mod passed;
+
+pub use passed::mark as mark_passed;
 
 use super::event::{Data, Event, InputId, ShapeMention, Span};
 use super::lines::{Line, segments};

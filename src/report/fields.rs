@@ -71,6 +71,8 @@ pub fn fields(event: &Event) -> Map<String, Value> {
         }),
         Data::GpuOutOfMemory(m) => json!({
             "requested_bytes": wide(m.requested_bytes), "free_bytes": wide(m.free_bytes), "total_bytes": wide(m.total_bytes),
+            "reserved_unallocated_bytes": wide(m.reserved_unallocated_bytes),
+            "others": m.others.iter().map(|(pid, bytes)| json!({ "pid": pid, "bytes": wide(Some(*bytes)) })).collect::<Vec<_>>(),
             "device": m.device, "producer": m.producer,
         }),
         Data::DeviceAssert(a) => json!({
@@ -144,6 +146,7 @@ pub fn fields(event: &Event) -> Map<String, Value> {
         Data::Shape(s) => json!({
             "dims": s.dims, "names": s.names.iter().map(|n| show(n)).collect::<Vec<_>>(), "dtype": s.dtype.as_deref().map(show),
             "label": s.label.as_deref().map(show), "form": s.form, "strides": s.strides, "address": hex(s.address),
+            "passed": s.passed,
         }),
         Data::FaultingLaunch(l) => json!({
             "kernel": l.kernel.as_deref().map(show), "exception": l.exception.as_deref().map(show), "exception_number": l.exception_number,

@@ -72,7 +72,7 @@ fn answer(out: &mut String, report: &Report) {
             row(out, "cause", &format!("`{kind}`, {certainty}: {} {refs}", inline(&cause.summary)));
         }
         None if report.failures.is_empty() => {}
-        None => row(out, "cause", wording::NO_CAUSE),
+        None => row(out, "cause", &inline(&wording::no_cause(report))),
     }
     if let Some(rank) = verdict.root_rank {
         row(out, "first rank", &rank.to_string());

@@ -70,7 +70,7 @@ fn cause(out: &mut String, report: &Report, paint: Paint) {
             row(out, paint, "cause", &format!("{} {refs}", wording::cause_text(cause)));
         }
         None if report.failures.is_empty() => {}
-        None => row(out, paint, "cause", wording::NO_CAUSE),
+        None => row(out, paint, "cause", &wording::no_cause(report)),
     }
 }
 

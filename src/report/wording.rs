@@ -128,9 +128,11 @@ pub fn notice_text(class: FailureClass, notice: &ObservedAt) -> String {
     }
     // Where no device code failed, the call itself did.
     let runs_on = class.is_device_fault();
-    text.push_str(match notice.is_sync_point.filter(|_| runs_on) {
+    text.push_str(match notice.is_sync_point {
+        _ if !runs_on => "",
         Some(true) => ": a sync point, where the error came out",
         Some(false) => ": no sync point by itself",
+        None if notice.call.is_some() => ": not known whether it waits for the GPU",
         None => "",
     });
     text
@@ -184,6 +186,18 @@ pub fn happened_text(report: &Report) -> Option<String> {
 #[must_use]
 pub fn cause_text(cause: &Cause) -> String {
     format!("{} [{}]: {}", spelled(&cause.kind), certainty(cause.certainty), cause.summary)
+}
+
+/// What stands in place of a cause: what the failure says by itself, what is known where the cause stays undecided, or that
+/// none is named.
+#[must_use]
+pub fn no_cause(report: &Report) -> String {
+    let undecided = report.hypotheses.iter().find(|hypothesis| hypothesis.certainty == Certainty::Undecided);
+    let stated = report.hypotheses.iter().find(|hypothesis| hypothesis.cause.is_none());
+    if let Some(stated) = stated {
+        return stated.summary.clone();
+    }
+    undecided.map_or_else(|| NO_CAUSE.to_owned(), |hypothesis| format!("undecided: {}", hypothesis.summary))
 }
 
 /// The evidence for the verdict's cause.

@@ -3,7 +3,7 @@
 //! In: the source line of the innermost frame and, from Python 3.11 on, the part above the carets. Out: the sync point
 //! and the call's text. It leaves alone frames whose failing call is no sync point: the next inner frame tells.
 
-use super::sync_points::{SyncPoint, python_point};
+use super::sync_points::{ENQUEUES, SyncPoint, python_point};
 
 /// A sync point on a source line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +70,58 @@ fn in_marked(source: &str, marked: &str) -> Option<SyncCall> {
 fn in_unmarked(source: &str) -> Option<SyncCall> {
     let calls = calls_in(source);
     calls.iter().find_map(sync_of).or_else(|| truth_of(source, condition_of(source)?, &calls))
+}
+
+/// Whether what failed on the line only starts work of the GPU, so that it is known not to wait: the launch of a kernel, an
+/// operator between tensors under the carets, or nothing but calls of the table. A call that no table knows is not known.
+#[must_use]
+pub fn only_enqueues(source: &str, marked: Option<&str>) -> bool {
+    let source = source.trim().get(..SOURCE_LIMIT_BYTES).unwrap_or(source.trim());
+    let enqueues = |call: &Call<'_>| ENQUEUES.contains(&call.name) && !call.owner.is_empty();
+    let Some(marked) = marked.map(str::trim).filter(|marked| !marked.is_empty()) else {
+        let calls = calls_in(source);
+        return launches_a_kernel(source) || !calls.is_empty() && calls.iter().all(enqueues);
+    };
+    let expression = expression_of(source, marked);
+    let calls = calls_in(expression);
+    let end = expression.trim_end().len();
+    match calls.iter().filter(|call| call.end + 1 >= end).min_by_key(|call| start_of(call)) {
+        Some(outer) => launches_a_kernel(expression) || enqueues(outer),
+        None => launches_a_kernel(expression) || is_operator(expression),
+    }
+}
+
+/// `kernel[grid](x)`, `add_kernel[(n,)](x)`; `layers[i](x)` is a call of whatever stands in a list.
+fn launches_a_kernel(text: &str) -> bool {
+    text.match_indices("](").any(|(close, _)| {
+        let mut depth = 0_u32;
+        let open = text.bytes().enumerate().take(close + 1).collect::<Vec<_>>().into_iter().rev().find(
+            |(_, byte)| {
+                match byte {
+                    b']' => depth += 1,
+                    b'[' => depth -= 1,
+                    _ => {}
+                }
+                depth == 0
+            },
+        );
+        let Some((open, _)) = open else { return false };
+        let inside = text.get(open + 1..close).unwrap_or("");
+        let name = text.get(..open).unwrap_or("");
+        let name = name.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+        !name.is_empty() && (name.ends_with("kernel") || inside.contains("grid") || inside.starts_with('('))
+    })
+}
+
+/// `h * 2`, `a @ a`: an operator between two names or values.
+fn is_operator(expression: &str) -> bool {
+    let is_operand = |part: &str| {
+        !part.trim().is_empty()
+            && part.trim().chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '[' | ']'))
+    };
+    [" @ ", " * ", " + ", " - ", " / "].iter().any(|operator| {
+        expression.split_once(operator).is_some_and(|(left, right)| is_operand(left) && is_operand(right))
+    })
 }
 
 /// The marked text; where only the argument list is marked (Python 3.13 underlines the function with `~`), the call that
@@ -275,6 +327,26 @@ mod tests {
         assert_eq!(name("print(loss)", None).as_deref(), Some("print"));
         assert_eq!(name("print(\"done\")", None), None);
         assert_eq!(name("if flag:", None), None);
+    }
+
+    #[test]
+    fn what_only_starts_work_is_told_from_what_nobody_knows() {
+        let known = |source: &str, marked: Option<&str>| only_enqueues(source, marked);
+        assert!(known("print((a @ a).sum().item())", Some("a @ a")));
+        assert!(known("xw_kernel[grid](x, y, M)", None));
+        assert!(known("scatter[(cdiv(n, 128),)](x)", Some("scatter[(cdiv(n, 128),)](x)")));
+        assert!(known("return torch.embedding(weight, input, padding_idx)", None));
+        assert!(known("y = (x * 2).sum()", Some("(x * 2).sum()")));
+        for unknown in [
+            "ids = self._to_list(sampled)",
+            "logger.log(loss)",
+            "y = layers[i](x)",
+            "out = model(batch)",
+            "x = a - b",
+        ] {
+            assert!(!known(unknown, None), "{unknown}");
+        }
+        assert!(!known("h = torch.relu(model(x))", Some("model(x)")));
     }
 
     #[test]

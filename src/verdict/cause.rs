@@ -11,9 +11,12 @@ mod distance_words;
 mod dump;
 mod graph;
 pub mod kernel_answer;
+pub mod memory;
 mod named;
 pub mod overflow;
 pub mod probe;
+mod shm;
+mod stated;
 pub mod traced;
 
 pub use distance_words::sentence;
@@ -66,6 +69,8 @@ type Rule = fn(&View<'_>) -> Vec<Hypothesis>;
 const RULES: &[Rule] = &[
     collective::rule,
     named::rule,
+    shm::rule,
+    stated::rule,
     dump::rule,
     traced::rule,
     compiled::rule,

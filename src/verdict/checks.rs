@@ -14,12 +14,13 @@ use crate::read::event::Data;
 use crate::source::InputKind;
 use crate::tables::class::FailureClass;
 
+use crate::arith::distance::WildReason;
 use crate::arith::{IndexLimit, Reading};
 use crate::text::number::grouped;
 
 use super::Verdict;
 use super::cause::distance::readings;
-use super::cause::overflow::shape_words;
+use super::cause::overflow::{passed_words, shape_words};
 use super::cause::probe::{self, Standing};
 use super::cause::sentence;
 use super::failure::Role;
@@ -64,6 +65,7 @@ pub fn run(case: &Case, verdict: &Verdict) -> Vec<Check> {
     checks.extend(messenger(verdict));
     checks.extend(driver_agrees(case, verdict));
     checks.extend(overflow_arithmetic(verdict));
+    checks.extend(first_time(verdict));
     checks.extend(address_distance(case, verdict));
     checks.extend(launch::faulting(case, verdict));
     checks.extend(launch::last(case, verdict));
@@ -82,15 +84,23 @@ fn sync_point(verdict: &Verdict) -> Option<Check> {
     let (status, reading) = match notice.and_then(|notice| notice.is_sync_point) {
         Some(true) => {
             let why = notice.and_then(|notice| notice.sync_why).unwrap_or("waits for the GPU");
+            let who = notice.and_then(|notice| notice.waits_inside.as_deref());
+            let who = who.map_or_else(|| call.to_owned(), |inside| format!("{call} reaches {inside}, which"));
             (
                 CheckStatus::Holds,
-                format!("{call} {why}: the error was noticed there and happened in an earlier launch"),
+                format!("{who} {why}: the error was noticed there and happened in an earlier launch"),
             )
         }
         Some(false) => (
             CheckStatus::Fails,
             format!(
                 "{call} does not wait for the GPU by itself: the fault may be near, unless another launch failed before it"
+            ),
+        ),
+        None if notice.is_some_and(|notice| notice.call.is_some()) => (
+            CheckStatus::Unknown,
+            format!(
+                "it is not known whether {call} waits for the GPU inside: if it does, the error was noticed there and happened earlier; a rerun with CUDA_LAUNCH_BLOCKING=1 would tell"
             ),
         ),
         None => (
@@ -190,13 +200,39 @@ fn overflow_arithmetic(verdict: &Verdict) -> Option<Check> {
     Some(check(status, reading, vec![shape.evidence]))
 }
 
+/// Whether the failing step was the first one with a shape past the limit.
+fn first_time(verdict: &Verdict) -> Option<Check> {
+    if verdict.class != FailureClass::IllegalAddress {
+        return None;
+    }
+    let (shape, passed) = verdict
+        .shapes
+        .iter()
+        .filter(|shape| shape.overflows())
+        .find_map(|shape| Some((shape, shape.passed()?)))?;
+    Some(Check {
+        id: "shape-passed",
+        title: "Did it fail the first time that it met this shape?",
+        status: CheckStatus::Fails,
+        reading: format!(
+            "no: {}: {}; that speaks against a wrapped index on it",
+            shape.words(),
+            passed_words(passed)
+        ),
+        evidence: vec![shape.evidence],
+    })
+}
+
 /// What the fault address says.
 fn address_distance(case: &Case, verdict: &Verdict) -> Option<Check> {
     let view = verdict.view(case)?;
     let reading = readings(&view).into_iter().next()?;
     let status = match &reading.reading {
         Reading::Wrapped(_) => CheckStatus::Holds,
-        Reading::TooLargeToTell { .. } => CheckStatus::Unknown,
+        // Without an allocation the test did not run.
+        Reading::TooLargeToTell { .. } | Reading::WildOrStale { reason: WildReason::NoAllocation, .. } => {
+            CheckStatus::Unknown
+        }
         _ => CheckStatus::Fails,
     };
     Some(Check {

@@ -14,7 +14,10 @@ use super::Verdict;
 use super::failure::Certainty;
 
 mod found;
+mod graph;
+mod hardware;
 mod native;
+mod shared_memory;
 
 pub use native::in_rank;
 
@@ -52,7 +55,14 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
         words.extend(program.clone());
         Some(words)
     };
+    let cause = verdict.cause().and_then(|hypothesis| hypothesis.cause);
     match verdict.class {
+        _ if cause == Some(CauseKind::ShmExhausted) => shared_memory::steps(),
+        FailureClass::IllegalAddress | FailureClass::MisalignedAddress | FailureClass::LaunchFailure
+            if is_proven(verdict) =>
+        {
+            vec![verify(&program)]
+        }
         FailureClass::IllegalAddress | FailureClass::MisalignedAddress | FailureClass::LaunchFailure => {
             let mut steps = Vec::new();
             if verdict.places.fault.as_ref().is_some_and(|fault| fault.kernel.is_some()) {
@@ -60,7 +70,11 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
                 steps.extend(compiled_kernel(case, verdict));
                 steps.extend(of_known_kernel(verdict, &program));
             } else {
-                if verdict.asynchronous != Some(false) {
+                // Inside a captured graph launch blocking says little, and the sanitizer not much more.
+                let in_graph = cause == Some(CauseKind::GraphReplay);
+                if in_graph {
+                    steps.push(graph::eager(case, &program));
+                } else if verdict.asynchronous != Some(false) {
                     steps.push(launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"])));
                 }
                 steps.push(sanitizer(&program, "memcheck"));
@@ -69,6 +83,9 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
                     "CUDA_COREDUMP_SHOW_PROGRESS=1",
                     &format!("CUDA_COREDUMP_GENERATION_FLAGS={}", dump_flags::SMALL),
                 ])));
+                if in_graph {
+                    steps.swap(1, 2);
+                }
             }
             steps
         }
@@ -89,16 +106,12 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
         FailureClass::DeviceAssert if wraps(verdict) => {
             compiled_kernel(case, verdict).into_iter().chain(of_known_kernel(verdict, &program)).collect()
         }
-        FailureClass::DeviceAssert => vec![
-            launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"])),
-            Next {
-                id: "on-the-cpu",
-                title: "Run the same batch on the CPU",
-                command: None,
-                cost: "slow; one batch is enough",
-                why: "the CPU raises at the very operation and prints the index and the size of the table",
-            },
-        ],
+        FailureClass::DeviceAssert => {
+            let index = (cause == Some(CauseKind::BadIndex)).then(index_range);
+            let blocking = launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"]));
+            // The assertion names its kernel: what is left to find is the index, then the line that launched it.
+            index.into_iter().chain([on_the_cpu(), blocking]).collect()
+        }
         FailureClass::Nccl if ranks_were_compared(case) => vec![Next {
             id: "other-path",
             title: "Compare what the ranks do around that collective",
@@ -138,13 +151,7 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             let native_stack = native::step(&program, crashed);
             (!has_faulthandler(case)).then_some(faulthandler).into_iter().chain([native_stack]).collect()
         }
-        FailureClass::Hardware | FailureClass::Driver => vec![Next {
-            id: "gpu-state",
-            title: "Read the GPU's counters",
-            command: Some(vec!["nvidia-smi".into(), "-q".into()]),
-            cost: "none",
-            why: "ECC counters, remapped rows and pending actions say whether this GPU needs a reset or a replacement",
-        }],
+        FailureClass::Hardware | FailureClass::Driver => hardware::steps(case, verdict),
         FailureClass::Undecided => vec![Next {
             id: "whole-log",
             title: "Add the log from its first error on, and dmesg of the same time",
@@ -153,6 +160,42 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             why: "what came first is often hundreds of lines above the end",
         }],
         class => found::steps(case, class, &program),
+    }
+}
+
+/// Whether nothing is left to find out.
+fn is_proven(verdict: &Verdict) -> bool {
+    verdict.cause().is_some_and(|hypothesis| hypothesis.certainty == Certainty::Proven)
+}
+
+/// With a proven cause only its fix is left to be shown.
+fn verify(program: &[String]) -> Next {
+    Next {
+        id: "verify-fix",
+        title: "Run the same input again after the fix",
+        command: Some(program.to_vec()),
+        cost: "one run",
+        why: "the cause is proven; sizes below, at and past the boundary must all pass, as listed under verification",
+    }
+}
+
+fn index_range() -> Next {
+    Next {
+        id: "index-range",
+        title: "Check the indices against the table before that operation",
+        command: None,
+        cost: "one line; min() and max() wait for the GPU",
+        why: "the assertion says that one lies outside: print index.min(), index.max() and the table's size, and what made them",
+    }
+}
+
+fn on_the_cpu() -> Next {
+    Next {
+        id: "on-the-cpu",
+        title: "Run the same batch on the CPU",
+        command: None,
+        cost: "slow; one batch is enough",
+        why: "the CPU raises at the very operation and prints the index and the size of the table",
     }
 }
 
@@ -342,6 +385,7 @@ pub fn mitigations(verdict: &Verdict) -> Vec<Mitigation> {
             m("stop-gap", "run eagerly, without the captured graph"),
             m("fix", "keep every captured tensor alive and in place; refill fixed inputs with copy_"),
         ],
+        Some(CauseKind::ShmExhausted) => shared_memory::mitigations(),
         Some(CauseKind::LaunchLimit) => vec![m("fix", "lower block sizes or num_stages, or split the grid")],
         Some(CauseKind::SymmWindow) => vec![
             m("stop-gap", "use the plain dist.all_reduce for this tensor"),

@@ -35,6 +35,8 @@ pub struct Notice {
     pub is_sync_point: Option<bool>,
     /// Why the call notices earlier errors; continues "the call …".
     pub sync_why: Option<&'static str>,
+    /// The call inside it that waits, with its place, where the call itself is none: `bool(torch.all(x)) in masks.py:277`.
+    pub waits_inside: Option<String>,
     /// Evidence.
     pub evidence: Vec<EvidenceId>,
 }

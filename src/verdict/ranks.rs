@@ -84,6 +84,7 @@ const EVIDENCE_LIMIT: usize = 8;
 pub fn board(case: &Case, failures: &[Failure]) -> Vec<RankRow> {
     let mut rows: BTreeMap<u32, RankRow> = BTreeMap::new();
     let pids = pids(case);
+    let is_nccl = failures.first().is_some_and(|failure| failure.class == FailureClass::Nccl);
     for (id, event) in case.events() {
         let Some(rank) = rank_of(event, &pids) else { continue };
         let row = rows.entry(rank).or_insert_with(|| RankRow::new(rank));
@@ -94,29 +95,42 @@ pub fn board(case: &Case, failures: &[Failure]) -> Vec<RankRow> {
         let Some(row) = rank.and_then(|rank| rows.get_mut(&rank)) else { continue };
         let own =
             failure.role == Role::Root || failure.role == Role::Cascade && failure.weight >= Weight::Program;
-        if own && failure.class != FailureClass::Nccl {
+        // A watchdog that gives up waiting aborts its own process.
+        let gave_up = is_nccl && failure.class == FailureClass::Abort && gave_up_at(case, row.rank);
+        if gave_up {
+            row.state = RankState::Waiting;
+        } else if own && failure.class != FailureClass::Nccl {
             row.state = RankState::Failed;
         }
     }
-    take_matched(&mut rows, case);
+    let suspects = take_matched(&mut rows, case);
     let mut rows: Vec<RankRow> = rows.into_values().collect();
-    rows.sort_by_key(|row| (row.state, row.rank));
+    // Among ranks that wait for each other the one that is behind is the odd one, whichever was ended first.
+    let is_odd = |row: &RankRow| is_nccl && suspects.contains(&row.rank);
+    rows.sort_by_key(|row| (!is_odd(row), row.state, row.rank));
     rows
 }
 
-/// How far each rank came, who waits and who never came, as the comparison of collectives tells.
-fn take_matched(rows: &mut BTreeMap<u32, RankRow>, case: &Case) {
+/// Whether a rank's own watchdog said that it waited too long.
+fn gave_up_at(case: &Case, rank: u32) -> bool {
+    case.pick(|data| matches!(data, Data::CollectiveTimeout(_)).then_some(()))
+        .any(|(_, event, ())| event.origin.rank == Some(rank))
+}
+
+/// How far each rank came, who waits and who never came, as the comparison of collectives tells. Gives the ranks to look at
+/// first.
+fn take_matched(rows: &mut BTreeMap<u32, RankRow>, case: &Case) -> Vec<u32> {
     let matched = case.matched();
     for progress in &matched.progress {
         let row = rows.entry(progress.rank).or_insert_with(|| RankRow::new(progress.rank));
         row.last_enqueued = row.last_enqueued.or(progress.last_enqueued);
         row.last_completed = row.last_completed.or(progress.last_completed);
     }
-    let Some(finding) = matched.findings.first() else { return };
-    let waiting = match finding {
-        Finding::Missing(missing) => missing.waiting.clone(),
-        Finding::Mismatch(_) => Vec::new(),
-        Finding::Stuck(stuck) => stuck.ranks.clone(),
+    let Some(finding) = matched.findings.first() else { return Vec::new() };
+    let (waiting, unseen) = match finding {
+        Finding::Missing(missing) => (missing.waiting.clone(), missing.unseen.clone()),
+        Finding::Mismatch(mismatch) => (Vec::new(), mismatch.unseen.clone()),
+        Finding::Stuck(stuck) => (stuck.ranks.clone(), Vec::new()),
     };
     for rank in waiting {
         let row = rows.entry(rank).or_insert_with(|| RankRow::new(rank));
@@ -124,12 +138,17 @@ fn take_matched(rows: &mut BTreeMap<u32, RankRow>, case: &Case) {
             row.state = RankState::Waiting;
         }
     }
-    for rank in finding.suspects().into_iter().chain(matched.without_dump.iter().copied()).take(4_096) {
+    let suspects = finding.suspects();
+    let silent = suspects.iter().chain(&unseen).chain(&matched.without_dump);
+    for &rank in silent.take(4_096) {
         let row = rows.entry(rank).or_insert_with(|| RankRow::new(rank));
-        if row.state != RankState::Failed {
+        // One that says that it waits is behind, not silent.
+        let waits_aloud = matches!(finding, Finding::Mismatch(_)) && row.state == RankState::Waiting;
+        if row.state != RankState::Failed && !waits_aloud {
             row.state = RankState::Silent;
         }
     }
+    suspects
 }
 
 /// Process ids of ranks, as launchers print them.

@@ -11,7 +11,7 @@ use crate::tables::class::FailureClass;
 use crate::tables::xid::by_number;
 
 use super::Verdict;
-use super::failure::Weight;
+use super::failure::{Certainty, Weight};
 
 /// Advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
@@ -52,9 +52,26 @@ pub fn advise(verdict: &Verdict) -> Restart {
             return Restart { advice: RestartAdvice::WorthTrying, summary: summary.to_owned() };
         }
     }
-    let cause = verdict.cause().and_then(|hypothesis| hypothesis.cause);
-    let (advice, summary) = by_cause(cause).unwrap_or_else(|| by_class(verdict.class));
-    Restart { advice, summary: summary.to_owned() }
+    let class = by_class(verdict.class);
+    let cause = verdict.cause();
+    let Some(by_cause) = by_cause(cause.and_then(|hypothesis| hypothesis.cause)) else { return class.into() };
+    match cause.map(|hypothesis| hypothesis.certainty) {
+        // A suspicion is no ground to forbid a try, unless the class alone forbids it.
+        Some(Certainty::Suspected) if by_cause.0 == RestartAdvice::Pointless => match class.0 {
+            RestartAdvice::Pointless => class.into(),
+            _ => Restart {
+                advice: RestartAdvice::Unknown,
+                summary: format!("pointless if the suspected cause holds: {}", by_cause.1),
+            },
+        },
+        _ => by_cause.into(),
+    }
+}
+
+impl From<(RestartAdvice, &str)> for Restart {
+    fn from((advice, summary): (RestartAdvice, &str)) -> Self {
+        Self { advice, summary: summary.to_owned() }
+    }
 }
 
 fn by_cause(cause: Option<CauseKind>) -> Option<(RestartAdvice, &'static str)> {

@@ -7,7 +7,7 @@ use crate::arith::{
     Boundary, Extent, IndexLimit, KnownTensor, Shape, Strides, TensorLayout, boundary, dtype::DType,
 };
 use crate::case::{Case, Evidence, EvidenceId, Fact, Provenance};
-use crate::read::event::{Data, Event, ShapeForm, ShapeMention};
+use crate::read::event::{Data, Event, Passed, ShapeForm, ShapeMention};
 use crate::text::number::grouped;
 
 use super::failure::Failure;
@@ -52,6 +52,13 @@ impl ShapeRow {
         !IndexLimit::INT32.check(&self.extent).fits_by_index()
     }
 
+    /// How far the program came with it before it failed, where that is far enough to speak against it. One step may be
+    /// the one before: some programs print the next batch's shape before this batch's result.
+    #[must_use]
+    pub fn passed(&self) -> Option<Passed> {
+        self.mention.passed.filter(|passed| passed.steps >= PASSED_STEPS)
+    }
+
     /// As the distance test takes it.
     #[must_use]
     pub fn tensor(&self) -> KnownTensor {
@@ -90,6 +97,9 @@ impl ShapeRow {
 /// Lines before a failure within which a shape counts as near it.
 const NEAR_LINES: u64 = 200;
 
+/// Steps that a shape has to pass before that speaks against it.
+const PASSED_STEPS: u64 = 2;
+
 /// Every shape of the case, the likeliest and largest first.
 #[must_use]
 pub fn rows(case: &Case, root: Option<&Failure>) -> Vec<ShapeRow> {
@@ -108,7 +118,13 @@ pub fn rows(case: &Case, root: Option<&Failure>) -> Vec<ShapeRow> {
         .collect();
     rows.sort_by(|a, b| {
         let rank = |row: &ShapeRow| {
-            (row.overflows(), row.likelihood, row.mention.form != ShapeForm::Model, row.extent.numel)
+            (
+                row.overflows() && row.passed().is_none(),
+                row.overflows(),
+                row.likelihood,
+                row.mention.form != ShapeForm::Model,
+                row.extent.numel,
+            )
         };
         rank(b).cmp(&rank(a))
     });

@@ -76,6 +76,11 @@ pub fn sentence(verdict: &Verdict) -> String {
     {
         let _ = write!(text, ": {}", root.why);
     }
+    if verdict.class == FailureClass::Hardware
+        && let Some((_, gpu)) = verdict.cause().and_then(|hypothesis| hypothesis.summary.split_once(": PCI "))
+    {
+        let _ = write!(text, ": GPU at PCI {gpu}");
+    }
     if let Some(fault) = verdict.places.fault.as_ref().and_then(fault_phrase) {
         let _ = write!(text, " in {fault}");
     }
@@ -91,7 +96,8 @@ pub fn sentence(verdict: &Verdict) -> String {
     text.push('.');
     if let Some(finding) = finding(verdict) {
         text.push(' ');
-        push_sentence(&mut text, finding);
+        // What is known; the readings of it stand with the cause.
+        push_sentence(&mut text, finding.split(". ").next().unwrap_or(finding));
     }
     if let Some(doubt) = &verdict.doubt {
         let _ = write!(text, " Only suspected: {doubt}.");
@@ -139,7 +145,7 @@ pub(super) fn exception(case: &Case, root: &Failure) -> Option<String> {
 
 /// What the comparison of ranks found, where that is the cause.
 fn finding(verdict: &Verdict) -> Option<&str> {
-    let hypothesis = verdict.cause()?;
+    let hypothesis = verdict.cause().or_else(|| verdict.hypotheses.first())?;
     matches!(hypothesis.cause, Some(CauseKind::MissingCollective | CauseKind::CollectiveMismatch))
         .then_some(hypothesis.summary.as_str())
 }

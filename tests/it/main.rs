@@ -14,3 +14,4 @@ mod samples;
 mod schema;
 mod source;
 mod tui;
+mod verdicts;

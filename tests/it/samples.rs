@@ -237,18 +237,15 @@ fn ranks_and_collectives_from_each_kind_of_file_alone() {
         assert_eq!((spelled(&verdict.class).as_str(), verdict.root_rank), ("nccl", Some(1)), "{file}");
     }
     let log = report(&["samples/pair-size-mismatch/run.log"]).verdict;
-    let cause = log.cause.unwrap();
-    assert_eq!(
-        (spelled(&cause.kind).as_str(), spelled(&cause.certainty).as_str()),
-        ("collective_mismatch", "suspected")
-    );
+    // Another call or a broken network: the log alone fits both.
+    assert_eq!((log.cause, spelled(&log.restart.advice).as_str()), (None, "unknown"));
     let dumps = report(&[
         "samples/pair-size-mismatch/nccl_trace_rank_0",
         "samples/pair-size-mismatch/nccl_trace_rank_1",
     ]);
     let cause = dumps.verdict.cause.unwrap();
     assert_eq!(spelled(&cause.certainty), "supported");
-    assert!(cause.summary.contains("1024") && cause.summary.contains("2048"), "{}", cause.summary);
+    assert!(cause.summary.contains("1,024") && cause.summary.contains("2,048"), "{}", cause.summary);
 }
 
 #[test]

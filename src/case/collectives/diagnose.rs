@@ -6,16 +6,20 @@
 use std::collections::BTreeSet;
 
 use super::compare::{differs, name, needs_all};
-use super::finding::{Basis, Differs, Finding, LastSeen, Mismatch, Missing, Stuck, View};
+use super::finding::{Basis, Differs, Finding, GroupName, LastSeen, Mismatch, Missing, Stuck, View};
 use super::table::{Call, Cell, Group, RankView, Table};
+use crate::read::event::CollectiveName;
 use crate::read::flight_recorder::EntryState;
 
 /// Most views and last calls that a finding lists; the ranks are all named.
 const LIST_LIMIT: usize = 64;
 
+/// Largest group that a size is believed to tell.
+const MEMBER_LIMIT: u32 = 1 << 17;
+
 /// Compares the ranks of one group.
 pub(super) fn group(table: &Table, group: &Group, known: &BTreeSet<u32>) -> Vec<Finding> {
-    let scan = Scan { table, group, members: members(group, known) };
+    let scan = Scan { table, group, members: members(table, group, known) };
     let mut seqs: Vec<u64> = group.cells.keys().copied().collect();
     seqs.sort_unstable();
     let mut out = Vec::new();
@@ -40,18 +44,42 @@ pub(super) fn group(table: &Table, group: &Group, known: &BTreeSet<u32>) -> Vec<
     out
 }
 
-/// The members: as recorded, else all ranks that show themselves; in a log's default group all ranks of the job.
-fn members(group: &Group, known: &BTreeSet<u32>) -> Vec<u32> {
+/// The members: as recorded, else all ranks that show themselves; in a log's default group all ranks of the job. Where a call
+/// tells the group's size and its ranks are numbered as the job's, the ones that show nothing are members too.
+fn members(table: &Table, group: &Group, known: &BTreeSet<u32>) -> Vec<u32> {
     if !group.ranks.is_empty() {
         return group.ranks.to_vec();
     }
     let mut members: BTreeSet<u32> = group.views.keys().copied().collect();
-    let is_default = matches!(group.name.name.as_str(), "" | "0" | "default_pg")
-        || group.name.desc.as_deref() == Some("default_pg");
-    if is_default {
+    if is_default(&group.name) {
         members.extend(known);
     }
+    if let Some(size) = size_by_parts(table, group)
+        && members.last().is_some_and(|last| *last < size)
+        && group.views.iter().all(|(rank, view)| view.local == Some(*rank))
+    {
+        members.extend(0..size);
+    }
     members.into_iter().collect()
+}
+
+/// Whether it is the group of all ranks.
+fn is_default(name: &GroupName) -> bool {
+    matches!(name.name.as_str(), "" | "0" | "default_pg") || name.desc.as_deref() == Some("default_pg")
+}
+
+/// Ranks of the group, from a call that gathers or scatters equal parts: one side is as often the other as there are ranks.
+fn size_by_parts(table: &Table, group: &Group) -> Option<u32> {
+    let signatures = group.cells.values().flat_map(|cell| &cell.variants);
+    signatures.filter_map(|variant| table.signature(variant.signature)).find_map(|call| {
+        let (whole, part) = match call.op.op.trim_start_matches('_') {
+            "ALLGATHER_BASE" => (call.numel_out()?, call.numel_in()?),
+            "REDUCE_SCATTER_BASE" => (call.numel_in()?, call.numel_out()?),
+            _ => return None,
+        };
+        let size = u32::try_from(whole.checked_div(part)?).ok()?;
+        (whole.is_multiple_of(part) && (2..=MEMBER_LIMIT).contains(&size)).then_some(size)
+    })
 }
 
 struct Scan<'t> {
@@ -205,6 +233,9 @@ impl Scan<'_> {
             differs,
             odd: odd(&views, all),
             views,
+            ahead: None,
+            unseen: Vec::new(),
+            calls_agree: false,
             completed: arrivals.waiting.is_empty() && arrivals.lacking.is_empty(),
             suspected: false,
             basis: self.basis(),
@@ -237,8 +268,36 @@ impl Scan<'_> {
         })
     }
 
-    /// A collective that needs all ranks, completed by some and hung in by others: whatever they were called with, it was not
-    /// the same.
+    /// Members that show nothing; of a job's default group also the numbers between its ranks.
+    fn silent(&self, arrivals: &Arrivals) -> Vec<u32> {
+        let mut silent: BTreeSet<u32> = arrivals.unseen.iter().copied().collect();
+        let last = self.members.last().copied().unwrap_or(0).min(MEMBER_LIMIT);
+        if is_default(&self.group.name) && self.group.ranks.is_empty() {
+            silent.extend((0..last).filter(|rank| !self.members.contains(rank)));
+        }
+        silent.into_iter().collect()
+    }
+
+    /// What the first of `ranks` that waits waits in.
+    fn ahead(&self, ranks: &[u32]) -> Option<CollectiveName> {
+        let pending = |rank| self.group.views.get(rank).and_then(|view| view.pending);
+        let call = ranks.iter().find_map(pending)?;
+        Some(name(self.table.signature(call.signature), Some(call.seq), &self.group.name))
+    }
+
+    /// Whether the cell holds what every one of `ranks` called, by operation.
+    fn is_recorded(&self, cell: &Cell, ranks: &[u32]) -> bool {
+        ranks.iter().all(|rank| {
+            cell.variants.iter().any(|variant| {
+                let is_named =
+                    self.table.signature(variant.signature).is_some_and(|found| !found.op.op.is_empty());
+                is_named && variant.members().any(|(member, _)| member == *rank)
+            })
+        })
+    }
+
+    /// A collective that needs all ranks, completed by some and hung in by others: they called different things, or it hangs
+    /// below them. A ring's rank may be through while another's data is still on its way.
     fn came_through(&self, seq: u64, cell: &Cell, arrivals: &Arrivals) -> Mismatch {
         let of = |ranks: &[u32], state| {
             let variant =
@@ -266,6 +325,10 @@ impl Scan<'_> {
             differs: Differs::State,
             odd: odd(&views, all),
             views,
+            ahead: self.ahead(&arrivals.completed),
+            unseen: self.silent(arrivals),
+            calls_agree: self.is_recorded(cell, &arrivals.completed)
+                && self.is_recorded(cell, &arrivals.waiting),
             completed: false,
             suspected: true,
             basis: self.basis(),

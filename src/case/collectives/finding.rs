@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::read::event::{CollectiveName, Place};
 use crate::read::flight_recorder::EntryState;
+use crate::text::number::grouped;
 
 /// A process group, or a communicator of NCCL.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash, PartialOrd, Ord, Serialize)]
@@ -125,6 +126,12 @@ pub struct Mismatch {
     pub views: Vec<View>,
     /// Ranks that differ from a clear majority; empty without one.
     pub odd: Vec<u32>,
+    /// What the ranks that came through wait in now, where it is known.
+    pub ahead: Option<CollectiveName>,
+    /// Members of which nothing is known: no dump, no line.
+    pub unseen: Vec<u32>,
+    /// True where the records show the same call on both sides, so that no difference of calls explains it.
+    pub calls_agree: bool,
     /// True where it completed on every rank all the same: a bug, but not what hangs.
     pub completed: bool,
     /// True where the difference is concluded from who came through, not read.
@@ -267,29 +274,58 @@ impl Missing {
 }
 
 impl Mismatch {
+    /// A rank hangs in what others completed: what is known, and both readings of it.
+    fn parted(&self) -> String {
+        let view = |completed: bool| {
+            self.views.iter().find(move |view| (view.state == Some(EntryState::Completed)) == completed)
+        };
+        let (Some(behind), Some(through)) = (view(false), view(true)) else { return String::new() };
+        let verb = |ranks: &[u32]| if ranks.len() == 1 { "waits" } else { "wait" };
+        let mut out = format!(
+            "{} {} in {} of {}; {} completed that number",
+            ranks(&behind.ranks),
+            verb(&behind.ranks),
+            shown(&behind.collective),
+            self.group,
+            ranks(&through.ranks),
+        );
+        if let Some(ahead) = &self.ahead {
+            let _ = write!(out, " and {} in {}", verb(&through.ranks), shown(ahead));
+        }
+        if !self.unseen.is_empty() {
+            let _ = write!(out, "; nothing is known of {}", ranks(&self.unseen));
+        }
+        let whose = ranks(&behind.ranks);
+        let _ = if self.calls_agree {
+            write!(
+                out,
+                ". The recorded calls agree, so the network or the GPU of {whose} is likelier than another call"
+            )
+        } else {
+            write!(
+                out,
+                ". Two readings fit: {whose} called another operation or size there, or the same call hangs for {whose} in \
+                 the network or on the GPU while the others came through; a log alone doesn't tell which"
+            )
+        };
+        out
+    }
+
     fn sentence(&self) -> String {
+        if self.differs == Differs::State {
+            return self.parted();
+        }
         let seq = self.seq.map_or_else(|| "one collective".to_owned(), |seq| format!("collective {seq}"));
         let what = match self.differs {
             Differs::Op => "ranks call different operations",
             Differs::Size => "ranks give different numbers of elements",
             Differs::Dtype => "ranks give different element types",
-            Differs::State => "a rank hangs in what another completed, so their calls probably differ",
+            Differs::State => "a rank hangs in what another completed",
         };
         let mut out = format!("in {seq} of {} {what}", self.group);
         for (index, view) in self.views.iter().take(3).enumerate() {
             let _ = write!(out, "{} {} ", if index == 0 { ":" } else { "," }, ranks(&view.ranks));
-            match (self.differs, view.state) {
-                (Differs::State, Some(EntryState::Completed)) => out.push_str("completed it"),
-                (Differs::State, _) => {
-                    let _ = write!(
-                        out,
-                        "{} in {}",
-                        if view.ranks.len() == 1 { "hangs" } else { "hang" },
-                        shown(&view.collective)
-                    );
-                }
-                _ => out.push_str(&shown(&view.collective)),
-            }
+            out.push_str(&shown(&view.collective));
             if let (Differs::Dtype, Some(dtype)) = (self.differs, &view.dtype) {
                 let _ = write!(out, " of {dtype}");
             }
@@ -326,7 +362,7 @@ fn shown(collective: &CollectiveName) -> String {
     }
     match (collective.numel_in, collective.numel_out) {
         (Some(elements), _) | (None, Some(elements)) => {
-            let _ = write!(out, " of {elements} elements");
+            let _ = write!(out, " of {} elements", grouped(u128::from(elements)));
         }
         _ => {}
     }

@@ -52,7 +52,7 @@ fn dumps_of_a_skipped_collective_name_the_rank_that_stayed_away() {
     assert_eq!(found.last[0].last_enqueued, Some(6));
     assert_eq!(
         matched.findings[0].summary(),
-        "rank 1 never entered ALLREDUCE number 7 of 1048576 elements of default_pg; rank 0 waits in it \
+        "rank 1 never entered ALLREDUCE number 7 of 1,048,576 elements of default_pg; rank 0 waits in it \
          (/home/user/lora/py/nccl_cases.py:59); rank 1's last was number 6 (/home/user/lora/py/nccl_cases.py:59)"
     );
     let progress: Vec<_> =
@@ -190,8 +190,9 @@ fn a_log_alone_gives_a_suspected_mismatch_where_one_rank_came_through() {
     );
     assert_eq!(
         matched.findings[0].summary(),
-        "in collective 2 of default_pg a rank hangs in what another completed, so their calls probably differ: rank 0 \
-         completed it, rank 1 hangs in ALLREDUCE number 2 of 2048 elements"
+        "rank 1 waits in ALLREDUCE number 2 of 2,048 elements of default_pg; rank 0 completed that number and waits in \
+         ALLREDUCE number 3 of 1,048,576 elements. Two readings fit: rank 1 called another operation or size there, or the \
+         same call hangs for rank 1 in the network or on the GPU while the others came through; a log alone doesn't tell which"
     );
 }
 

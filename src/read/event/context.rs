@@ -82,6 +82,21 @@ pub struct ShapeMention {
     pub form: ShapeForm,
     /// Address of the first element, where given.
     pub address: Option<u64>,
+    /// Steps that the log shows after it and before the next failure; none where it shows none, or the shape is small.
+    pub passed: Option<Passed>,
+}
+
+/// How far a program came with a shape before it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Passed {
+    /// Steps that it got through at least.
+    pub steps: u64,
+    /// Steps at which the log prints the shape.
+    pub shown: u64,
+    /// Line that tells of the last of the steps.
+    pub line: u64,
+    /// Number of the step that stands there.
+    pub last_step: Option<u64>,
 }
 
 /// How a shape was printed.

@@ -70,6 +70,10 @@ pub struct GpuOutOfMemory {
     pub free_bytes: Option<u128>,
     /// Capacity in bytes.
     pub total_bytes: Option<u128>,
+    /// Bytes that the allocator reserved and nothing uses.
+    pub reserved_unallocated_bytes: Option<u128>,
+    /// Other processes on the GPU with the bytes that they hold.
+    pub others: Vec<(u32, u128)>,
     /// Device ordinal.
     pub device: Option<u32>,
     /// Who prints.

@@ -129,6 +129,22 @@ fn redirection(word: &str) -> Option<bool> {
     Some(!file.is_empty())
 }
 
+/// The job's command from a process that DeepSpeed's launcher lists: `['/usr/bin/python', '-u', 'train.py', '--local_rank=3']
+/// exits with …`. The launcher stands in place of the interpreter, and the rank that it added is left out.
+#[must_use]
+pub fn of_deepspeed(body: &str) -> Option<Command> {
+    let text = clip(body, COMMAND_LIMIT_BYTES);
+    if !text.contains("exits with return code") && !text.contains("spawned with command") {
+        return None;
+    }
+    let (_, list) = text.split_once("['")?;
+    let (list, _) = list.split_once("']")?;
+    let listed = list.split("', '").skip(1).filter(|word| *word != "-u" && !word.starts_with("--local_rank"));
+    let mut words = vec!["deepspeed".to_owned()];
+    words.extend(listed.map(|word| if word == "-m" { "--module" } else { word }.to_owned()));
+    (words.len() > 1).then(|| Command { words, environment: Vec::new() })
+}
+
 /// The text after a prompt: `$ `, `+ ` of `set -x`, `user@host:~/x$ `, `(base) root@x:/# `.
 fn prompt(text: &str) -> Option<&str> {
     if let Some(rest) = text.strip_prefix("$ ") {

@@ -119,6 +119,18 @@ fn clean_up_is_no_failure() {
 }
 
 #[test]
+fn the_jobs_command_is_read_off_a_process_of_deepspeed() {
+    let command = |line| super::command::of_deepspeed(line).map(|command| command.words.join(" "));
+    let ended = "['/opt/conda/bin/python3.10', '-u', 'train.py', '--local_rank=3', '--deepspeed', 'ds.json'] exits with return code = -6";
+    assert_eq!(command(ended).as_deref(), Some("deepspeed train.py --deepspeed ds.json"));
+    let module =
+        "process 7 spawned with command: ['/usr/bin/python', '-u', '-m', 'pkg.train', '--local_rank=0']";
+    assert_eq!(command(module).as_deref(), Some("deepspeed --module pkg.train"));
+    assert_eq!(command("['/usr/bin/python', '--local_rank=3'] exits with return code = -9"), None);
+    assert_eq!(command("sizes = ['a', 'b']"), None);
+}
+
+#[test]
 fn other_launchers() {
     assert_eq!(
         ends(

@@ -58,7 +58,7 @@ pub fn answer(page: &mut Page, report: &Report) {
         }
         None if report.failures.is_empty() => {}
         None => {
-            page.tag("<dt>cause</dt><dd>").text(wording::NO_CAUSE).tag("</dd>\n");
+            page.tag("<dt>cause</dt><dd>").text(&wording::no_cause(report)).tag("</dd>\n");
         }
     }
     if !report.failures.is_empty() {

@@ -1,10 +1,10 @@
 //! What the comparison of collectives across ranks found: a rank that never came, ranks that called different things.
 //!
 //! In: findings of `case::collectives`. Out: `missing_collective` and `collective_mismatch`, *supported* by recorded data
-//! (dumps, RAS), *suspected* from what log lines let conclude. All ranks in one place is no cause: a kernel that hangs and
-//! a network that stalls look alike there, so nothing is claimed.
+//! (dumps, RAS), *suspected* from what log lines let conclude. A rank that hangs in what others completed leaves the cause
+//! undecided: another call and a broken network look alike. All ranks in one place is no cause for the same reason.
 
-use crate::case::collectives::{Basis, Finding};
+use crate::case::collectives::{Basis, Differs, Finding};
 use crate::read::event::Data;
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
@@ -30,6 +30,10 @@ fn explain(view: &View<'_>, finding: &Finding) -> Option<Hypothesis> {
             (CauseKind::MissingCollective, certainty)
         }
         Finding::Mismatch(mismatch) if mismatch.completed => return None,
+        // Two readings, and nothing that prefers one: the sentence gives both.
+        Finding::Mismatch(mismatch) if mismatch.differs == Differs::State => {
+            (CauseKind::CollectiveMismatch, Certainty::Undecided)
+        }
         Finding::Mismatch(mismatch) => {
             let certainty = if mismatch.suspected { Certainty::Suspected } else { Certainty::Supported };
             (CauseKind::CollectiveMismatch, certainty)
@@ -70,5 +74,15 @@ fn settle(certainty: Certainty) -> Vec<String> {
     if certainty >= Certainty::Supported {
         return Vec::new();
     }
-    vec!["flight-recorder dumps of all ranks show what each rank called, with sizes and the line that enqueued it".to_owned()]
+    let mut all = vec![
+        "flight-recorder dumps of all ranks show what each rank called, with sizes and the line that enqueued it"
+            .to_owned(),
+    ];
+    if certainty == Certainty::Undecided {
+        all.push(
+            "NCCL_DEBUG=WARN on every node, and the kernel log of the node that is behind, show a broken link or GPU"
+                .to_owned(),
+        );
+    }
+    all
 }

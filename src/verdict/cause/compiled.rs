@@ -18,6 +18,7 @@ use super::super::launches::{compilation_of, traced};
 use super::super::shapes::{Likelihood, ShapeRow};
 use super::super::summary::base_name;
 use super::super::told::{is_named, told};
+use super::overflow::passed_words;
 use super::{Hypothesis, View};
 
 /// Kernels that are tried: suspects by file or name, the first of a cache.
@@ -120,12 +121,15 @@ pub fn leads_to(view: &View<'_>, kernel: &Kernel) -> bool {
         .any(|(_, _, traceback)| traceback.frames.iter().any(|frame| files.contains(&base_name(&frame.file))))
 }
 
+/// The likeliest shape.
+fn numbers_from<'a>(view: &View<'a>) -> Option<&'a ShapeRow> {
+    view.shapes.iter().find(|shape| shape.likelihood >= Likelihood::Near)
+}
+
 /// The numbers on the lines that print the likeliest shape: each has to be some argument's.
 #[must_use]
 pub fn numbers(view: &View<'_>) -> Vec<Number> {
-    let Some(first) = view.shapes.iter().find(|shape| shape.likelihood >= Likelihood::Near) else {
-        return Vec::new();
-    };
+    let Some(first) = numbers_from(view) else { return Vec::new() };
     let line = |shape: &ShapeRow| {
         view.case.get(shape.evidence).and_then(|evidence| match &evidence.fact {
             crate::case::Fact::Event(event) => Some((event.span.input, event.span.line)),
@@ -156,24 +160,24 @@ fn explain(view: &View<'_>, suspect: &Suspect<'_>) -> Option<Hypothesis> {
     let analysis = ask(kernel, &bindings, None);
     let finding = analysis.findings.iter().find(|finding| finding.kind == FindingKind::Int32Overflow)?;
     let always = assigned.always_wraps();
-    let certainty = if always { Certainty::Supported } else { Certainty::Suspected };
+    let from_launch = !launch_arguments(view, kernel).values.is_empty();
+    let ran = numbers_from(view).filter(|_| !from_launch).and_then(|shape| Some((shape, shape.passed()?)));
+    let certainty = if always && ran.is_none() { Certainty::Supported } else { Certainty::Suspected };
     let mut supports = vec![id];
     supports.extend(view.shapes.first().map(|shape| shape.evidence));
     supports.extend(view.places.notice.iter().flat_map(|notice| notice.evidence.iter().copied()));
+    let mut summary =
+        sentence(view, &kernel.model.entry, finding, assigned, &example.assumptions, from_launch);
+    if let Some((_, passed)) = ran {
+        summary.push_str(&format!(". Against it: {}", passed_words(passed)));
+    }
     Some(Hypothesis {
         class: view.root.class,
         cause: Some(CauseKind::Int32Overflow),
         certainty,
-        summary: sentence(
-            view,
-            &kernel.model.entry,
-            finding,
-            assigned,
-            &example.assumptions,
-            !launch_arguments(view, kernel).values.is_empty(),
-        ),
+        summary,
         supports,
-        against: Vec::new(),
+        against: ran.map(|(shape, _)| shape.evidence).into_iter().collect(),
         would_settle: vec![
             "rerun this kernel just below and past the boundary: a pass and a failure prove it".to_owned(),
         ],

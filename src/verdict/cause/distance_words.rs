@@ -139,7 +139,7 @@ fn wild(distance: Option<Distance>, reason: WildReason) -> String {
     };
     let why = match reason {
         WildReason::NoAllocation => {
-            "the distance test can't run: a memcheck report would name the nearest one"
+            "the distance test can't run: memcheck's text report names the nearest one, its XML form names none"
         }
         WildReason::TooSmallToWrap { .. } => {
             "which is too small to hold an index past 2^31. Not a wrapped index into it: a wild index (an embedding or \

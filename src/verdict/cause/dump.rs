@@ -124,8 +124,9 @@ fn overflowing_product(grid: &Grid, names: &[String]) -> Option<String> {
 
 fn odd_lane(fault: &Fault) -> Option<String> {
     let odd = fault.odd_registers.first()?;
+    let [x, y, z] = odd.thread;
     Some(format!(
-        "lane {} alone breaks the pattern of its warp: register R{} holds {}, where the other lanes' values predict {}: an index that came from memory",
+        "lane {}, thread ({x},{y},{z}), alone breaks the pattern of its warp: register R{} holds {}, where the other lanes' values predict {}: an index that came from memory",
         odd.lane,
         odd.register,
         grouped(u128::from(odd.value)),

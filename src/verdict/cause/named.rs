@@ -3,13 +3,13 @@
 //!
 //! In: the root failure and its like. Out: a hypothesis that is *supported*: the statement is the component's own.
 
+use crate::case::{Case, EvidenceId, Fact};
 use crate::read::event::Data;
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
-use crate::text::number::binary_size;
 
 use super::super::failure::{Certainty, Failure, Weight};
-use super::{Hypothesis, View};
+use super::{Hypothesis, View, memory};
 
 /// The rule.
 pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
@@ -19,29 +19,36 @@ pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
         class: view.root.class,
         cause: Some(cause),
         certainty,
-        summary: too_large(view, cause).unwrap_or_else(|| summary(cause).to_owned()),
+        summary: shortage(view, cause)
+            .or_else(|| on_gpu(view, failure, cause))
+            .unwrap_or_else(|| summary(cause).to_owned()),
         supports: failure.evidence.iter().take(4).copied().collect(),
         against: Vec::new(),
         would_settle: Vec::new(),
     }]
 }
 
-/// A request that no empty GPU of this size could grant.
-fn too_large(view: &View<'_>, cause: CauseKind) -> Option<String> {
-    if cause != CauseKind::GpuMemory {
-        return None;
-    }
-    let refused = view.case.pick(|data| match data {
-        Data::GpuOutOfMemory(refused) => Some(refused),
+/// What the numbers of a refused request say.
+fn shortage(view: &View<'_>, cause: CauseKind) -> Option<String> {
+    (cause == CauseKind::GpuMemory).then(|| memory::shortage(view.case))?.and_then(|found| found.sentence())
+}
+
+/// Which GPU is broken, where the driver names it.
+fn on_gpu(view: &View<'_>, failure: &Failure, cause: CauseKind) -> Option<String> {
+    let is_hardware =
+        matches!(cause, CauseKind::Ecc | CauseKind::GpuLost | CauseKind::Nvlink | CauseKind::GspFirmware);
+    let pci = failure.evidence.iter().filter(|_| is_hardware).find_map(|id| pci_of(view.case, *id))?;
+    Some(format!("{}: PCI {pci}", summary(cause)))
+}
+
+/// The GPU that a driver line names.
+fn pci_of(case: &Case, id: EvidenceId) -> Option<&str> {
+    let Fact::Event(event) = &case.get(id)?.fact else { return None };
+    match &event.data {
+        Data::Xid(xid) => xid.pci.as_deref(),
+        Data::DriverFault(fault) => fault.pci.as_deref(),
         _ => None,
-    });
-    let sizes = refused.filter_map(|(_, _, refused)| refused.requested_bytes.zip(refused.total_bytes));
-    let (requested, total) = sizes.into_iter().find(|(requested, total)| requested > total)?;
-    Some(format!(
-        "the request alone, {}, is larger than the whole GPU, {}: a size is wrong",
-        binary_size(requested),
-        binary_size(total)
-    ))
+    }
 }
 
 /// The root's own statement, else that of a failure of its class on its rank.

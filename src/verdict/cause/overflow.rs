@@ -6,7 +6,7 @@
 
 use crate::arith::{IndexLimit, Reading, Strength, Wrapped};
 use crate::case::{EvidenceId, Fact};
-use crate::read::event::{InputId, ShapeForm};
+use crate::read::event::{InputId, Passed, ShapeForm};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
@@ -69,10 +69,13 @@ fn from_shape(view: &View<'_>) -> Option<Hypothesis> {
                 .iter()
                 .any(|traced| traced.fits() && at(view, shape.evidence) == at(view, traced.evidence))
     };
-    let shape = view
+    let mut candidates = view
         .shapes
         .iter()
-        .find(|shape| shape.overflows() && shape.likelihood >= Likelihood::Near && !ran_safely(shape))?;
+        .filter(|shape| shape.overflows() && shape.likelihood >= Likelihood::Near && !ran_safely(shape));
+    let Some(shape) = candidates.clone().find(|shape| shape.passed().is_none()) else {
+        return candidates.next().and_then(|shape| ran_before(view, shape));
+    };
     // Operands that the engineer names and that fit speak against any other shape of the log.
     let fitting =
         view.shapes.iter().filter(|other| other.likelihood == Likelihood::Operand && !other.overflows());
@@ -98,6 +101,42 @@ fn from_shape(view: &View<'_>) -> Option<Hypothesis> {
             ),
         ],
     })
+}
+
+/// A shape that the program got through before: the arithmetic holds, and the log speaks against it as the cause.
+fn ran_before(view: &View<'_>, shape: &ShapeRow) -> Option<Hypothesis> {
+    let passed = shape.passed()?;
+    Some(Hypothesis {
+        class: view.root.class,
+        cause: Some(CauseKind::Int32Overflow),
+        certainty: Certainty::Undecided,
+        summary: format!(
+            "{} = {} elements is past 2,147,483,647, but {}: a 32-bit index that wraps on it would most likely have failed there",
+            shape.words(),
+            grouped(shape.extent.numel),
+            passed_words(passed),
+        ),
+        supports: vec![shape.evidence],
+        against: vec![shape.evidence],
+        would_settle: vec![
+            "memcheck: the distance to the nearest allocation shows a wrapped index, or that there is none"
+                .to_owned(),
+        ],
+    })
+}
+
+/// `the same shape passed 2 times before (line 4 shows it again at step 3)`
+pub fn passed_words(passed: Passed) -> String {
+    let step = passed.last_step.map(|step| format!(" step {step}")).unwrap_or_default();
+    if passed.shown > 1 {
+        let times = if passed.shown == 2 { "once".to_owned() } else { format!("{} times", passed.shown - 1) };
+        return format!(
+            "the same shape passed {times} before (the log goes on to{step} in line {})",
+            passed.line
+        );
+    }
+    let step = if step.is_empty() { " a later step".to_owned() } else { step };
+    format!("the program ran on after it was printed, to{step} in line {}", passed.line)
 }
 
 /// The arithmetic in one sentence.

@@ -7,6 +7,7 @@ use crate::case::Case;
 use crate::read::event::Data;
 use crate::tables::class::FailureClass;
 
+use super::super::cause::memory::{Reason, Shortage, shortage};
 use super::Next;
 
 /// The steps; none for a class of another kind.
@@ -18,9 +19,9 @@ pub(super) fn steps(case: &Case, class: FailureClass, program: &[String]) -> Vec
         FailureClass::BarrierError => vec![branch(), again(program, "synccheck")],
         FailureClass::ApiError => vec![refused_calls(program), first_refusal()],
         FailureClass::LaunchConfig => vec![limits(), refused_calls(program)],
-        FailureClass::GpuOom if asks_for_too_much(case) => vec![wrong_size()],
-        FailureClass::GpuOom => gpu_memory(program, has_traceback(case)),
+        FailureClass::GpuOom => gpu_memory(program, has_traceback(case), shortage(case).as_ref()),
         FailureClass::HostOom => vec![host_memory(), who_grew()],
+        FailureClass::PythonError => vec![raising_frame()],
         FailureClass::Killed if has_kernel_log(case) => vec![sender()],
         FailureClass::Killed => vec![kernel_log(), sender()],
         _ => Vec::new(),
@@ -29,6 +30,16 @@ pub(super) fn steps(case: &Case, class: FailureClass, program: &[String]) -> Vec
 
 fn words(head: &[&str], program: &[String]) -> Option<Vec<String>> {
     Some(head.iter().map(|word| (*word).to_owned()).chain(program.iter().cloned()).collect())
+}
+
+fn raising_frame() -> Next {
+    Next {
+        id: "raising-frame",
+        title: "Read the innermost frame of your own code, and print what it was given",
+        command: None,
+        cost: "none",
+        why: "the exception is the failure itself: its message names what was wrong, the frames above it who passed it",
+    }
 }
 
 fn hazards(program: &[String]) -> Next {
@@ -137,15 +148,6 @@ fn limits() -> Next {
     }
 }
 
-/// Whether a request is larger than the GPU is when it is empty.
-fn asks_for_too_much(case: &Case) -> bool {
-    let sizes = case.pick(|data| match data {
-        Data::GpuOutOfMemory(refused) => refused.requested_bytes.zip(refused.total_bytes),
-        _ => None,
-    });
-    sizes.into_iter().any(|(_, _, (requested, total))| requested > total)
-}
-
 fn wrong_size() -> Next {
     Next {
         id: "wrong-size",
@@ -160,27 +162,19 @@ fn has_traceback(case: &Case) -> bool {
     case.pick(|data| matches!(data, Data::Traceback(_)).then_some(())).next().is_some()
 }
 
-fn gpu_memory(program: &[String], has_traceback: bool) -> Vec<Next> {
-    let mut steps = vec![Next {
-        id: "gpu-tenants",
-        title: "See who else holds memory on that GPU",
-        command: words(
-            &["nvidia-smi", "--query-compute-apps=pid,process_name,used_memory", "--format=csv"],
-            &[],
-        ),
-        cost: "none",
-        why: "a process left from an earlier run holds its memory until it ends",
-    }];
+/// What the message's own numbers point to comes first.
+fn gpu_memory(program: &[String], has_traceback: bool, shortage: Option<&Shortage>) -> Vec<Next> {
+    let reason = shortage.map(|shortage| shortage.reason);
+    if reason == Some(Reason::LargerThanGpu) {
+        return vec![wrong_size()];
+    }
+    let others = shortage.map(|shortage| shortage.refused.others.as_slice()).unwrap_or_default();
+    let mut steps = vec![tenants(others)];
     let is_python =
         has_traceback || program.iter().any(|word| word.ends_with(".py") || word.contains("python"));
     if is_python {
-        steps.push(Next {
-            id: "expandable-segments",
-            title: "Rerun with expandable segments",
-            command: words(&["env", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"], program),
-            cost: "none; turn it off under compute-sanitizer",
-            why: "if it passes, memory was in pieces; if it fails at the same size, the request is too large",
-        });
+        let at = if reason == Some(Reason::Pieces) { 0 } else { steps.len() };
+        steps.insert(at, expandable_segments(program));
     }
     steps.push(Next {
         id: "smaller-batch",
@@ -190,6 +184,40 @@ fn gpu_memory(program: &[String], has_traceback: bool) -> Vec<Next> {
         why: "a need that halves with it is activations; one that stays is weights, optimiser state or a leak",
     });
     steps
+}
+
+/// Who else is there; where the message names them, what they are.
+fn tenants(others: &[(u32, u128)]) -> Next {
+    if others.is_empty() {
+        return Next {
+            id: "gpu-tenants",
+            title: "See who else holds memory on that GPU",
+            command: words(
+                &["nvidia-smi", "--query-compute-apps=pid,process_name,used_memory", "--format=csv"],
+                &[],
+            ),
+            cost: "none",
+            why: "a process left from an earlier run holds its memory until it ends",
+        };
+    }
+    let pids: Vec<String> = others.iter().map(|(pid, _)| pid.to_string()).collect();
+    Next {
+        id: "gpu-tenants",
+        title: "See what the other process on that GPU is",
+        command: words(&["ps", "-o", "pid,user,lstart,args", "-p", &pids.join(",")], &[]),
+        cost: "none; in a container, ask the host",
+        why: "the message names it with what it holds: a job left from an earlier run, or a neighbour that belongs elsewhere",
+    }
+}
+
+fn expandable_segments(program: &[String]) -> Next {
+    Next {
+        id: "expandable-segments",
+        title: "Rerun with expandable segments",
+        command: words(&["env", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"], program),
+        cost: "none; turn it off under compute-sanitizer",
+        why: "if it passes, memory was in pieces; if it fails at the same size, the request is too large",
+    }
 }
 
 fn host_memory() -> Next {
@@ -265,10 +293,10 @@ mod tests {
     fn expandable_segments_are_for_pytorch_alone() {
         let has = |program: &[&str]| {
             let program: Vec<String> = program.iter().map(|word| (*word).to_owned()).collect();
-            gpu_memory(&program, false).iter().any(|step| step.id == "expandable-segments")
+            gpu_memory(&program, false, None).iter().any(|step| step.id == "expandable-segments")
         };
         assert!(has(&["torchrun", "train.py"]) && !has(&["./crash", "oom"]) && !has(&["your-command"]));
-        let unnamed = gpu_memory(&["your-command".to_owned()], true);
+        let unnamed = gpu_memory(&["your-command".to_owned()], true, None);
         assert!(unnamed.iter().any(|step| step.id == "expandable-segments"));
     }
 }

@@ -4,7 +4,7 @@
 //! In: the case and the root. Out: a place, or none: a Python frame above a GPU fault is no such place.
 
 use crate::case::{Case, EvidenceId};
-use crate::read::event::{Data, SanitizerFinding, SanitizerRecord};
+use crate::read::event::{Data, Dim3, SanitizerFinding, SanitizerRecord};
 use crate::tables::class::FailureClass;
 
 use super::super::collect;
@@ -33,13 +33,20 @@ pub fn find(case: &Case, root: &Failure) -> Option<Fault> {
             line: launch.place.as_ref().and_then(|place| place.line),
             grid: launch.grid,
             block: launch.block,
-            thread: launch.thread,
+            thread: thread(case, id, launch.thread),
             pc: launch.pc,
             evidence: vec![id],
             ..Fault::default()
         });
     }
     sanitizer(case).or_else(|| assertion(case, root)).or_else(|| fault_address(case))
+}
+
+/// The thread, where the evidence tells it. A dump's exception is the warp's: of several lanes at the faulting instruction the
+/// first is no likelier than the others. One that breaks their pattern stands with the cause, as sure as that is.
+fn thread(case: &Case, id: EvidenceId, named: Option<Dim3>) -> Option<Dim3> {
+    let dump = case.dumps().find(|(dump, _)| *dump == id).and_then(|(_, dump)| dump.fault());
+    named.filter(|_| dump.is_none_or(|fault| fault.lanes.len() < 2))
 }
 
 /// Faults of device code, and what only a sanitizer finds in it.

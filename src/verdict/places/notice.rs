@@ -6,9 +6,10 @@
 use crate::case::{Case, EvidenceId, Fact};
 use crate::read::event::{Advice, Data, Event, Messenger, Place, PyFrame, Status, Traceback};
 use crate::tables::class::FailureClass;
-use crate::tables::{SyncCall, sync_in_source, sync_point};
+use crate::tables::{SyncCall, only_enqueues, sync_in_source, sync_point};
 
 use super::super::failure::Failure;
+use super::super::summary::base_name;
 use super::Notice;
 
 /// The place of notice of the root failure.
@@ -43,14 +44,36 @@ fn from_traceback(case: &Case, root: &Failure, failures: &[Failure]) -> Option<N
     let found = found.or_else(|| later_report(&tracebacks, root))?;
     let (id, event, frame) = user_place(found, &tracebacks)?;
     let call = sync_of(frame);
+    let inner = innermost(event, frame);
+    let inside = inner.filter(|_| call.is_none()).and_then(|inner| Some((inner, sync_of(inner)?)));
+    let api = refused_api(case, found.0, found.1, found.2).filter(|_| call.is_none() && inside.is_none());
+    let api_why = api.and_then(sync_why);
+    let is_sync_point = if call.is_some() || inside.is_some() || api_why.is_some() {
+        Some(true)
+    } else {
+        // Neither table need know the call: then nobody says whether it waits.
+        enqueues(inner.unwrap_or(frame)).then_some(false)
+    };
     Some(Notice {
         rank: event.origin.rank,
         file: Some(frame.file.clone()),
         line: frame.line,
         function: frame.function.clone(),
-        call: call.as_ref().map(|call| call.name.clone()).or_else(|| plain_call(frame)),
-        is_sync_point: Some(call.is_some()),
-        sync_why: call.as_ref().map(|call| call.point.why),
+        call: call
+            .as_ref()
+            .map(|call| call.name.clone())
+            .or_else(|| plain_call(frame))
+            .or_else(|| api.map(call_name)),
+        is_sync_point,
+        sync_why: call
+            .as_ref()
+            .or(inside.as_ref().map(|(_, inside)| inside))
+            .map(|call| call.point.why)
+            .or(api_why),
+        waits_inside: inside.map(|(inner, inside)| {
+            let line = inner.line.map(|line| format!(":{line}")).unwrap_or_default();
+            format!("{} in {}{line}", inside.call, base_name(&inner.file))
+        }),
         call_text: call.map(|call| call.call),
         log_line: Some(frame.log_line),
         evidence: vec![id],
@@ -176,6 +199,37 @@ fn sync_of(frame: &PyFrame) -> Option<SyncCall> {
     sync_in_source(frame.source.as_deref()?, frame.marked.as_deref())
 }
 
+/// The call of a library or the runtime that the exception says was refused (`when calling cublasCreate(handle)`).
+fn refused_api<'a>(
+    case: &'a Case,
+    block: EvidenceId,
+    event: &Event,
+    traceback: &Traceback,
+) -> Option<&'a str> {
+    case.pick(|data| match data {
+        Data::Status(status) => status.api.as_deref(),
+        Data::Library(status) => status.api.as_deref(),
+        _ => None,
+    })
+    .find(|(id, _, _)| *id != block && is_inside(case, *id, event, traceback))
+    .map(|(_, _, api)| api)
+}
+
+/// The frame that raised, where it lies deeper than `frame`.
+fn innermost<'a>(event: &'a Event, frame: &PyFrame) -> Option<&'a PyFrame> {
+    let Data::Traceback(traceback) = &event.data else { return None };
+    traceback.frames.last().filter(|last| last.log_line != frame.log_line)
+}
+
+/// Whether the frame is known to have only started work.
+fn enqueues(frame: &PyFrame) -> bool {
+    let Some(source) = frame.source.as_deref() else { return false };
+    // Triton's own launcher, down to the driver.
+    let is_launcher =
+        frame.file.contains("triton/") && (source.contains(".launch(") || source.contains(".run("));
+    is_launcher || only_enqueues(source, frame.marked.as_deref())
+}
+
 /// The name of the marked call where it is none that waits.
 fn plain_call(frame: &PyFrame) -> Option<String> {
     let text = frame.marked.as_deref().or(frame.source.as_deref())?.trim();
@@ -217,7 +271,11 @@ fn from_status(case: &Case, root: &Failure) -> Option<Notice> {
         line,
         function,
         call: status.api.as_deref().map(call_name),
-        is_sync_point: status.api.as_ref().map(|_| sync.is_some()),
+        is_sync_point: match (sync, status.api.as_deref()) {
+            (Some(_), _) => Some(true),
+            (None, Some(api)) => is_launch(api).then_some(false),
+            (None, None) => None,
+        },
         sync_why: sync,
         evidence: vec![id],
         ..Notice::default()
@@ -248,6 +306,11 @@ fn sync_why(api: &str) -> Option<&'static str> {
         .iter()
         .any(|word| lower.contains(word))
         .then_some("waits for, copies after or asks about earlier work of the GPU")
+}
+
+/// Whether a call of the runtime or the driver starts a kernel.
+fn is_launch(api: &str) -> bool {
+    ["cudaLaunch", "cuLaunch", "hipLaunch"].iter().any(|name| api.trim_start_matches(':').starts_with(name))
 }
 
 fn call_name(api: &str) -> String {
