@@ -334,7 +334,10 @@ mod tests {
         let want = "a.py:60 in forward, at to(…): a sync point, where the error came out";
         assert_eq!(notice_text(FailureClass::IllegalAddress, &notice), want);
         let given = ObservedAt { call_text: Some("to(\"cpu\")".to_owned()), is_sync_point: None, ..notice };
-        assert_eq!(notice_text(FailureClass::IllegalAddress, &given), "a.py:60 in forward, at to(\"cpu\")");
+        let unknown = "a.py:60 in forward, at to(\"cpu\"): not known whether it waits for the GPU";
+        assert_eq!(notice_text(FailureClass::IllegalAddress, &given), unknown);
+        // Where no device code failed, the call itself did.
+        assert_eq!(notice_text(FailureClass::GpuOom, &given), "a.py:60 in forward, at to(\"cpu\")");
     }
 
     #[test]

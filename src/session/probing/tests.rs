@@ -428,7 +428,8 @@ fn a_dump_and_the_cache_entry_name_the_arguments() {
     assert_eq!(check.status, CheckStatus::Holds);
     assert!(check.reading.contains("n_rows=300000, n_cols=4096, row_stride=8192, first_row=262144"));
     let fault = session.verdict().places.fault.clone().unwrap();
-    assert_eq!((fault.block, fault.thread), (Some([0, 0, 0]), Some([64, 0, 0])));
+    // Every lane of the warp raised it: its first thread is no likelier than the others.
+    assert_eq!((fault.block, fault.thread), (Some([0, 0, 0]), None));
     assert_eq!(
         (fault.file.as_deref().map(|f| f.ends_with("more_cases.py")), fault.line),
         (Some(true), Some(30))

@@ -161,10 +161,10 @@ fn a_form_and_a_run_without_failure_at_three_sizes() {
 
 #[test]
 fn a_failure_without_a_playbook_is_not_called_none() {
-    let log = b"Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    f()\nKeyError: 'data'\n".to_vec();
+    let log = b"ptxas fatal   : Unresolved extern function 'scale'\n".to_vec();
     let mut ui = Ui::engine(80, 24, vec![InputSpec::Text { name: "log".to_owned(), bytes: log }]);
     let text = squeezed(&ui.press("4").text());
-    assert!(text.contains("PYTHON ERROR") || text.contains("python error"), "{text}");
+    assert!(text.contains("COMPILE ERROR") || text.contains("compile error"), "{text}");
     assert!(
         text.contains("No playbook is about this failure") && !text.contains("no failure was found"),
         "{text}"
