@@ -146,6 +146,7 @@ fn noticed(at: &ObservedAt, runs_on: bool) -> Claim {
     text.push_str(match at.is_sync_point.filter(|_| runs_on) {
         Some(true) => ": a sync point",
         Some(false) => ": no sync point by itself",
+        None if runs_on && at.call.is_some() => ": not known whether it waits for the GPU",
         None => "",
     });
     let mut claim =
@@ -178,7 +179,13 @@ fn cause(report: &Report) -> Option<Claim> {
         return None;
     }
     let Some(cause) = &report.verdict.cause else {
-        return Some(Claim::new(Subject::Cause, "cause", "the input does not name one"));
+        // What the failure says by itself, or what is known where nothing decides.
+        let behind = report
+            .hypotheses
+            .iter()
+            .find(|hypothesis| hypothesis.cause.is_none() || hypothesis.certainty == Certainty::Undecided);
+        let supports = behind.map(|hypothesis| hypothesis.supports.as_slice()).unwrap_or_default();
+        return Some(Claim::new(Subject::Cause, "cause", wording::no_cause(report)).with_evidence(supports));
     };
     let supports = report
         .hypotheses
@@ -202,9 +209,9 @@ fn collective(report: &Report) -> Option<Claim> {
         text.push_str(&format!(" in group {group}"));
     }
     if let Some(numel) = collective.numel_in {
-        text.push_str(&format!(", {} elements in", crate::tui::view::units::grouped(i128::from(numel))));
+        text.push_str(&format!(", {} elements", crate::tui::view::units::grouped(i128::from(numel))));
     }
-    text.push_str(" never finished");
+    text.push_str(if collective.numel_in.is_some() { ", never finished" } else { " never finished" });
     Some(Claim::new(Subject::Collective, "waited", text))
 }
 
