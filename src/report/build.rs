@@ -153,6 +153,7 @@ fn fault(fault: &places::Fault) -> model::FaultAt {
         pc: hex(fault.pc),
         address: hex(fault.address),
         access: fault.access.as_deref().map(show),
+        function: fault.function.as_deref().map(show),
         library: fault.library.as_deref().map(show),
         offset: hex(fault.offset),
         evidence: ids(&fault.evidence),

@@ -214,6 +214,8 @@ pub struct FaultAt {
     pub address: Option<String>,
     /// Access and its size in bytes (`write 16`).
     pub access: Option<String>,
+    /// Function of the host that crashed.
+    pub function: Option<String>,
     /// Library.
     pub library: Option<String>,
     /// Offset in kernel or library, hex.

@@ -143,7 +143,7 @@ pub fn notice_text(class: FailureClass, notice: &ObservedAt) -> String {
 pub fn fault_text(fault: &FaultAt) -> String {
     let mut parts: Vec<String> = Vec::new();
     let at = place(fault.file.as_deref(), fault.line);
-    match (&fault.kernel, at.is_empty()) {
+    match (fault.kernel.as_ref().or(fault.function.as_ref()), at.is_empty()) {
         (Some(kernel), false) => parts.push(format!("{kernel} at {at}")),
         (Some(kernel), true) => parts.push(kernel.clone()),
         (None, false) => parts.push(at),

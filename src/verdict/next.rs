@@ -149,6 +149,9 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             };
             let crashed = verdict.failures.first().and_then(|failure| failure.rank);
             let native_stack = native::step(&program, crashed);
+            if has_native_stack(case) {
+                return vec![native::frame()];
+            }
             (!has_faulthandler(case)).then_some(faulthandler).into_iter().chain([native_stack]).collect()
         }
         FailureClass::Hardware | FailureClass::Driver => hardware::steps(case, verdict),
@@ -261,6 +264,15 @@ fn has_faulthandler(case: &Case) -> bool {
 
 /// What stands for the user's own command where the inputs hold none.
 pub const YOUR_COMMAND: &str = "your-command";
+
+/// Whether a native stack with names is among the inputs already.
+fn has_native_stack(case: &Case) -> bool {
+    let named = case.pick(|data| match data {
+        Data::Signal(signal) => signal.native.iter().filter(|frame| frame.function.is_some()).nth(1),
+        _ => None,
+    });
+    named.into_iter().next().is_some()
+}
 
 /// The user's own program: the first command of the log, else a word that the engineer replaces.
 fn program(case: &Case) -> Vec<String> {

@@ -64,6 +64,8 @@ pub struct Fault {
     pub address: Option<u64>,
     /// Access and size in bytes (`write 16`).
     pub access: Option<String>,
+    /// Function of the host that crashed, without its parameter list.
+    pub function: Option<String>,
     /// Library.
     pub library: Option<String>,
     /// Offset in kernel or library.

@@ -172,9 +172,9 @@ fn fault_phrase(fault: &Fault) -> Option<String> {
     let place = match (&fault.file, fault.line) {
         (Some(file), Some(line)) => Some(format!("{}:{line}", base_name(file))),
         (Some(file), None) => Some(base_name(file).to_owned()),
-        _ => fault.library.clone(),
+        _ => fault.library.as_deref().map(|library| base_name(library).to_owned()),
     };
-    match (&fault.kernel, place) {
+    match (fault.kernel.as_ref().or(fault.function.as_ref()), place) {
         (Some(kernel), Some(place)) => Some(format!("{kernel} at {place}")),
         (Some(kernel), None) => Some(kernel.clone()),
         (None, place) => place,

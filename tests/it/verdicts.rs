@@ -277,3 +277,17 @@ fn a_race_names_both_accesses() {
     let said = shown(log);
     assert!(said.contains("a write at crash.cu:31 and a read at crash.cu:32"), "{said}");
 }
+
+/// A stack of gdb names the function, and no step asks for a stack that is there.
+#[test]
+fn a_native_stack_names_the_function_that_crashed() {
+    let log = "$ gdb --args python train.py\n\
+        Thread 41 \"pt_autograd_0\" received signal SIGSEGV, Segmentation fault.\n\
+        #0  0x00007fff9d1c3a20 in ext::backward(at::Tensor const&) () from /opt/lib/ext.so\n\
+        #1  0x00007fff9d1d0b12 in pybind11::cpp_function::dispatcher(_object*, _object*) () from /opt/lib/ext.so\n";
+    let report = read(log);
+    assert_eq!(report["verdict"]["fault_at"]["function"], "ext::backward");
+    let summary = report["verdict"]["summary"].as_str().unwrap();
+    assert!(summary.contains("in ext::backward at ext.so"), "{summary}");
+    assert_eq!(next_ids(&report), ["native-frame"]);
+}

@@ -158,11 +158,12 @@ fn of_verdict<'r>(verdict: &'r mut Verdict, all: &mut Vec<&'r mut String>) {
             pc,
             address,
             access,
+            function,
             library,
             offset,
             evidence: _,
         } = fault;
-        all.extend([kernel, file, pc, address, access, library, offset].into_iter().flatten());
+        all.extend([kernel, file, pc, address, access, function, library, offset].into_iter().flatten());
     }
     if let Some(Collective { op, seq: _, group, numel_in: _, numel_out: _ }) = collective {
         all.extend([op, group].into_iter().flatten());

@@ -49,6 +49,17 @@ pub(super) fn step(program: &[String], rank: Option<u32>) -> Next {
     }
 }
 
+/// What a native stack that is there leaves to do.
+pub(super) fn frame() -> Next {
+    Next {
+        id: "native-frame",
+        title: "Look at the innermost frame of an extension, and at what its caller passed",
+        command: None,
+        cost: "reading; a rebuild with -g gives lines and arguments",
+        why: "the stack names it: a build for another PyTorch, an argument of another type or device, or a buffer that is gone",
+    }
+}
+
 /// The program with `before` in front of it; under torchrun in front of one rank's script. None under a launcher whose words
 /// don't tell where the rank's own begin.
 #[must_use]

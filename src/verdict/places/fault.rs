@@ -170,6 +170,7 @@ fn native(case: &Case, root: &Failure) -> Option<Fault> {
         rank: event.origin.rank,
         file: frame.place.as_ref().map(|place| place.file.clone()),
         line: frame.place.as_ref().and_then(|place| place.line),
+        function: frame.function.as_deref().map(bare_name),
         library: frame.library.clone(),
         evidence: vec![id],
         ..Fault::default()
