@@ -136,7 +136,10 @@ impl Session {
         }
         self.rebuild_walk();
         self.report.next = report::next_steps(&self.verdict.next);
-        self.report.next.retain(|next| !self.walking.walk.has_done(&next.id));
+        let walk = &self.walking.walk;
+        self.report.next.retain(|next| !walk.has_done(&next.id));
+        // What was tried in vain or passed by comes after what wasn't.
+        self.report.next.sort_by_key(|next| walk.was_tried(&next.id));
         self.report.history = report::history::rows(&self.walking.record, &self.walking.library);
         effects.insert(0, Effect::Show);
         effects

@@ -141,14 +141,39 @@ pub struct OutcomeRow {
 }
 
 /// Steps of the shipped playbooks that are the next step of a report, where they have another name there.
-const ALSO_CALLED: [(&str, &str); 2] = [("compute-sanitizer", "memcheck"), ("faulthandler", "python-line")];
+const ALSO_CALLED: [(&str, &str); 5] = [
+    ("compute-sanitizer", "memcheck"),
+    ("faulthandler", "python-line"),
+    ("flight-recorder", "next-time"),
+    ("gpu-state", "counters"),
+    ("boundary", "probe"),
+];
+
+/// The id that a step of a report has in the playbooks.
+fn own_id(id: &str) -> &str {
+    ALSO_CALLED.iter().find(|(other, _)| *other == id).map_or(id, |(_, own)| own)
+}
 
 impl Walk {
     /// Whether a step that a report calls `id` was carried out, with something to show for it.
     #[must_use]
     pub fn has_done(&self, id: &str) -> bool {
-        let own = ALSO_CALLED.iter().find(|(other, _)| *other == id).map_or(id, |(_, own)| own);
-        self.steps.iter().any(|step| step.at.step == own && step.state == StepState::Done)
+        self.steps.iter().any(|step| step.at.step == own_id(id) && step.state == StepState::Done)
+    }
+
+    /// Whether a step that a report calls `id` was skipped, or carried out with nothing to show for it.
+    #[must_use]
+    pub fn was_tried(&self, id: &str) -> bool {
+        let tried = |step: &WalkStep| {
+            step.state == StepState::Skipped || step.state == StepState::Unknown && step.outcome.is_some()
+        };
+        self.steps.iter().any(|step| step.at.step == own_id(id) && tried(step))
+    }
+
+    /// The step that a report calls `id`, among the steps of this walk.
+    #[must_use]
+    pub fn called(&self, id: &str) -> Option<&WalkStep> {
+        self.steps.iter().find(|step| step.at.step == own_id(id))
     }
 
     /// The step that waits for the engineer.

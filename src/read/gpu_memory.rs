@@ -10,6 +10,7 @@
 use super::event::{Data, GpuOutOfMemory};
 use super::lines::{Cx, Line, Taken};
 use super::pattern::Pattern;
+use super::scan::has_any_case;
 
 /// Strings of which one stands in every such line.
 pub const LITERALS: &[&str] = &[
@@ -128,7 +129,12 @@ pub fn parse(body: &str) -> Option<GpuOutOfMemory> {
         total_bytes: bytes_of(&TOTAL, body),
         reserved_unallocated_bytes: bytes_of(&UNALLOCATED, body)
             .or_else(|| bytes_of(&RESERVED, body)?.checked_sub(bytes_of(&ALLOCATED, body)?)),
-        others: body.split("Process ").skip(1).take(OTHER_LIMIT).filter_map(other).collect(),
+        // Where the message doesn't tell this process from the others (in a container it can't), the one that it names may be
+        // this one.
+        others: match has_any_case(body, "this process has") {
+            true => body.split("Process ").skip(1).take(OTHER_LIMIT).filter_map(other).collect(),
+            false => Vec::new(),
+        },
         device: DEVICE.number(body),
         producer: PRODUCERS
             .iter()

@@ -525,6 +525,10 @@ fn a_step_that_was_done_is_no_next_step() {
     assert_eq!(first(&session).as_deref(), Some("compute-sanitizer"));
     walk(&mut session, WalkInput::Reopen(at("launch-blocking")));
     assert_eq!(first(&session).as_deref(), Some("launch-blocking"));
+    // Passed by, it comes after what wasn't.
+    walk(&mut session, WalkInput::Skip(at("launch-blocking")));
+    assert_eq!(first(&session).as_deref(), Some("compute-sanitizer"));
+    assert!(session.report().next.iter().any(|next| next.id == "launch-blocking"));
 }
 
 /// An empty log, or one of something else, is no run that passed.

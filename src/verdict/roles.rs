@@ -107,7 +107,13 @@ fn role_beside(failure: &Failure, root: &Failure) -> (Role, Option<String>) {
     {
         return (
             Role::Messenger,
-            Some(format!("{} reports what happened elsewhere", messenger_name(messenger))),
+            Some(match messenger {
+                // A lost context is the process's own: its watchdog says that something in it failed.
+                Messenger::NcclWatchdog if failure.class.is_device_fault() => {
+                    "the NCCL watchdog reports a fault of other work in that process".to_owned()
+                }
+                _ => format!("{} reports what happened elsewhere", messenger_name(messenger)),
+            }),
         );
     }
     if failure.relayed_by == Some(Messenger::Launcher) || failure.class == FailureClass::Killed {

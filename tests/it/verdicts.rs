@@ -291,3 +291,14 @@ fn a_native_stack_names_the_function_that_crashed() {
     assert!(summary.contains("in ext::backward at ext.so"), "{summary}");
     assert_eq!(next_ids(&report), ["native-frame"]);
 }
+
+/// In a container the message names this very process like any other: no neighbour is blamed.
+#[test]
+fn a_process_that_may_be_this_one_is_no_neighbour() {
+    let log = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 7.83 GiB. GPU 0 has a total capacity of 79.10 GiB of \
+        which 5.41 GiB is free. Process 81233 has 73.68 GiB memory in use. Of the allocated memory 48.22 GiB is allocated by \
+        PyTorch, and 24.61 GiB is reserved by PyTorch but unallocated.\n";
+    let report = read(log);
+    assert!(!report.to_string().contains("process 81233 holds"), "{report}");
+    assert_eq!(next_ids(&report).first(), Some(&"expandable-segments"));
+}

@@ -91,6 +91,10 @@ fn happened<'a>(
         Happened::Ran(ran) if !missing_settings(step, ran).is_empty() => {
             Judgement { needs: missing_settings(step, ran), ..Judgement::new(StepState::Done) }
         }
+        // What was to be written is not there.
+        Happened::Ran(ran) if step.kind == StepKind::Repro && !matches!(ran.ended, Ended::Exit(0)) => {
+            Judgement::with(StepState::Unknown, pick(step, tree))
+        }
         // A run that never came as far as the failure leaves its question as it was.
         Happened::Ran(_) if tree.get("this.started") == Some(&Known::Bool(false)) => {
             Judgement::with(StepState::Unknown, pick(step, tree))

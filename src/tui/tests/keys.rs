@@ -118,7 +118,7 @@ fn a_search_jumps_counts_and_goes_round() {
     assert_eq!(number(&ui), 11);
     assert!(ui.text().contains("/cuda error/ 2 of 2"), "{}", ui.text());
     ui.press("/ 'nothing_like_it' enter");
-    assert!(ui.text().contains("Not found."));
+    assert!(ui.text().contains("Not found"));
 }
 
 #[test]

@@ -23,7 +23,12 @@ pub fn open(model: &mut Model) {
         return open_evidence_of_line(model);
     }
     if incident.leads_to_steps() {
-        return focus(model, Pane::Playbook);
+        let row = incident.analysis.as_ref().and_then(view::playbook::row_of_next);
+        focus(model, Pane::Playbook);
+        if let (Some(row), Some(incident)) = (row, model.incident.as_mut()) {
+            incident.set_row(Pane::Playbook, row);
+        }
+        return;
     }
     let ids = ids_in_focus(incident, incident.pane);
     if ids.is_empty() {

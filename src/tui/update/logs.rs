@@ -97,7 +97,14 @@ pub fn found(model: &mut Model, id: u64, lines: &[u64], searched: usize, done: b
             let empty =
                 model.incident.as_ref().and_then(|i| i.log.search.as_ref()).is_some_and(|s| s.count == 0);
             if empty {
-                model.say("Not found.");
+                let name = model.incident.as_ref().and_then(|incident| incident.source());
+                let others = model.incident.as_ref().is_some_and(|incident| incident.sources.len() > 1);
+                model.say(match name.filter(|_| others) {
+                    Some(source) => {
+                        format!("Not found in {}; ] goes to the next input.", source.short_name())
+                    }
+                    None => "Not found.".to_owned(),
+                });
             }
         }
         None => {}

@@ -46,6 +46,15 @@ pub fn row(analysis: &Analysis, row: usize) -> Option<Row<'_>> {
     steps.chain(mitigations).chain(report.checks.iter().map(Row::Check)).nth(row)
 }
 
+/// The row of the report's next step: the step of the walk that does it, where it is still to be taken, else its own.
+pub fn row_of_next(analysis: &Analysis) -> Option<usize> {
+    let next = analysis.report.next.first()?;
+    let is_ahead = |step: &&WalkStep| !matches!(step.state, StepState::Answered | StepState::Done);
+    let step = analysis.walk.called(&next.id).filter(is_ahead);
+    let own = step.and_then(|step| steps(&analysis.walk).position(|other| other.at == step.at));
+    Some(own.unwrap_or_else(|| steps(&analysis.walk).count()))
+}
+
 /// Rows of the pane.
 pub fn rows(analysis: &Analysis) -> usize {
     let report = &analysis.report;

@@ -124,6 +124,9 @@ impl Engine {
                 return false;
             }
         }
+        if told {
+            self.send(Msg::Told("It is there: followed from now on.".to_owned()));
+        }
         true
     }
 

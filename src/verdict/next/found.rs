@@ -170,8 +170,9 @@ fn gpu_memory(program: &[String], has_traceback: bool, shortage: Option<&Shortag
     }
     let others = shortage.map(|shortage| shortage.refused.others.as_slice()).unwrap_or_default();
     let mut steps = vec![tenants(others)];
-    let is_python =
-        has_traceback || program.iter().any(|word| word.ends_with(".py") || word.contains("python"));
+    let is_python = has_traceback
+        || shortage.is_some_and(|shortage| shortage.refused.producer == "pytorch")
+        || program.iter().any(|word| word.ends_with(".py") || word.contains("python"));
     if is_python {
         let at = if reason == Some(Reason::Pieces) { 0 } else { steps.len() };
         steps.insert(at, expandable_segments(program));
