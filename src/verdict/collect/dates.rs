@@ -9,8 +9,8 @@ const SECOND: i128 = 1_000_000_000;
 const DAY: i64 = 86_400;
 /// Seconds of a year whose leap day always counts, as stamps without a year count them.
 const YEAR: i64 = 366 * DAY;
-/// Days before each month of such a year.
-const MONTH_STARTS: [i64; 12] = [0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335];
+/// Such a year.
+const LEAP_YEAR: i16 = 2024;
 
 /// Seconds from `from` to `to`; none where the two can't be compared. Without a year the nearer one is taken.
 pub fn seconds(from: &Stamp, to: &Stamp) -> Option<i64> {
@@ -52,22 +52,12 @@ fn in_year(stamp: &Stamp) -> Option<i64> {
     match stamp.clock {
         Clock::WallNoYear => Some(seconds),
         Clock::Wall => {
-            let (month, day) = month_and_day(seconds.div_euclid(DAY));
-            let start = MONTH_STARTS.get(usize::try_from(month - 1).ok()?)?;
-            Some((start + day - 1) * DAY + seconds.rem_euclid(DAY))
+            let date = jiff::tz::Offset::UTC.to_datetime(jiff::Timestamp::from_second(seconds).ok()?).date();
+            let date = jiff::civil::Date::new(LEAP_YEAR, date.month(), date.day()).ok()?;
+            Some(i64::from(date.day_of_year() - 1) * DAY + seconds.rem_euclid(DAY))
         }
         Clock::Day | Clock::Boot => None,
     }
-}
-
-/// Month and day of a day counted from 1970-01-01, in the proleptic Gregorian calendar.
-fn month_and_day(days: i64) -> (i64, i64) {
-    let shifted = days + 719_468;
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    (if month < 10 { month + 3 } else { month - 9 }, day_of_year - (153 * month + 2) / 5 + 1)
 }
 
 #[cfg(test)]
