@@ -19,6 +19,7 @@ pub mod told;
 
 pub use cause::Hypothesis;
 pub use checks::{Check, CheckStatus};
+pub use collect::Apart;
 pub use failure::{Certainty, Code, Failure, Role};
 pub use next::{Mitigation, Next, YOUR_COMMAND, in_rank, own_command};
 pub use ranks::{RankRow, RankState};
@@ -73,13 +74,22 @@ pub struct Verdict {
     pub doubt: Option<String>,
     /// What was left out of the failures.
     pub notes: Vec<Note>,
+    /// Kernel lines that nothing ties to the failure.
+    pub apart: Apart,
 }
 
 impl Verdict {
     /// What the rules see of it.
     pub(crate) fn view<'a>(&'a self, case: &'a Case) -> Option<cause::View<'a>> {
         let root = self.failures.first()?;
-        Some(cause::View { case, failures: &self.failures, root, places: &self.places, shapes: &self.shapes })
+        Some(cause::View {
+            case,
+            failures: &self.failures,
+            root,
+            places: &self.places,
+            shapes: &self.shapes,
+            apart: &self.apart,
+        })
     }
 
     /// The likeliest hypothesis that names a cause and stands.
@@ -94,7 +104,8 @@ impl Verdict {
 /// Judges a case.
 #[must_use]
 pub fn judge(case: &Case) -> Verdict {
-    let mut failures = collect::collect(case);
+    let apart = collect::apart(case);
+    let mut failures = collect::collect(case, &apart);
     set_reruns_aside(case, &mut failures);
     let notes = handled::set_aside(case, &mut failures);
     let failed = roles::assign(&mut failures, ranks::observed_first(case));
@@ -106,7 +117,7 @@ pub fn judge(case: &Case) -> Verdict {
     {
         root.why = said;
     }
-    let places = places::find(case, &failures);
+    let places = places::find(case, &failures, &apart);
     let root = failures.first();
     let class = root.map_or(FailureClass::None, |root| root.class);
     let asynchronous = root.and_then(|root| places::asynchronous(case, root, places.notice.as_ref()));
@@ -120,6 +131,7 @@ pub fn judge(case: &Case) -> Verdict {
                 root,
                 places: &places,
                 shapes: &shapes,
+                apart: &apart,
             })
         })
         .unwrap_or_default();
@@ -145,6 +157,7 @@ pub fn judge(case: &Case) -> Verdict {
         mitigations: Vec::new(),
         doubt,
         notes,
+        apart,
     };
     verdict.restart = cause::memory::restart(case, &verdict).unwrap_or_else(|| restart::advise(&verdict));
     verdict.checks = checks::run(case, &verdict);

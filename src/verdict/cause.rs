@@ -25,6 +25,7 @@ use crate::case::{Case, EvidenceId};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
+use super::collect::Apart;
 use super::failure::{Certainty, Failure};
 use super::places::Places;
 use super::shapes::ShapeRow;
@@ -61,6 +62,8 @@ pub struct View<'a> {
     pub places: &'a Places,
     /// The measured shapes, the likeliest first.
     pub shapes: &'a [ShapeRow],
+    /// Kernel lines that nothing ties to the failure.
+    pub apart: &'a Apart,
 }
 
 type Rule = fn(&View<'_>) -> Vec<Hypothesis>;

@@ -136,14 +136,13 @@ fn driver_agrees(case: &Case, verdict: &Verdict) -> Option<Check> {
     if !verdict.class.is_device_fault() {
         return None;
     }
-    let apart = super::collect::apart(case);
     let ours: Vec<EvidenceId> = case
         .pick(|data| match data {
             Data::Xid(xid) if matches!(xid.xid, 13 | 31) => Some(()),
             _ => None,
         })
         .map(|(id, _, ())| id)
-        .filter(|id| !apart.holds(*id))
+        .filter(|id| !verdict.apart.holds(*id))
         .collect();
     let has_log = case.inputs().iter().any(|input| input.kind == InputKind::KernelLog);
     let (status, reading) = if ours.is_empty() && has_log {

@@ -9,7 +9,7 @@ mod host;
 mod ranks;
 mod ties;
 
-pub use ties::apart;
+pub use ties::{Apart, apart};
 
 use std::collections::{HashMap, HashSet};
 
@@ -59,11 +59,10 @@ impl Claim {
 
 /// Every failure that the events of `case` tell of.
 #[must_use]
-pub fn collect(case: &Case) -> Vec<Failure> {
+pub fn collect(case: &Case, apart: &Apart) -> Vec<Failure> {
     let mut failures: Vec<Failure> = Vec::new();
     let mut seen: HashMap<Key, usize> = HashMap::new();
     let said = lines_that_speak(case);
-    let apart = apart(case);
     for (id, event) in case.events() {
         if only_wraps(event, &said) {
             continue;
@@ -313,7 +312,21 @@ fn failure(id: EvidenceId, event: &Event, claim: Claim) -> Failure {
         code: claim.code,
         relayed_by: claim.relayed_by,
         names_cause: claim.names_cause,
+        pci: pci(&event.data).map(str::to_owned),
+        stop: match &event.data {
+            Data::Cleanup(cleanup) => cleanup.stop,
+            _ => None,
+        },
         why: claim.why.to_owned(),
+    }
+}
+
+/// The device that a driver line names.
+fn pci(data: &Data) -> Option<&str> {
+    match data {
+        Data::Xid(xid) => xid.pci.as_deref(),
+        Data::DriverFault(fault) => fault.pci.as_deref(),
+        _ => None,
     }
 }
 

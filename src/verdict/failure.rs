@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::case::EvidenceId;
-use crate::read::event::{InputId, Messenger, Stamp};
+use crate::read::event::{InputId, Messenger, Stamp, Stop};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
@@ -119,6 +119,10 @@ pub struct Failure {
     pub relayed_by: Option<Messenger>,
     /// A cause that the failing component names itself.
     pub names_cause: Option<CauseKind>,
+    /// The device that a driver line names.
+    pub pci: Option<String>,
+    /// Why a scheduler ended the job, where one did.
+    pub stop: Option<Stop>,
     /// Why it has its role, in a few words.
     pub why: String,
 }

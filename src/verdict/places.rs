@@ -10,6 +10,7 @@ mod notice;
 use crate::case::{Case, EvidenceId};
 use crate::read::event::Dim3;
 
+use super::collect::Apart;
 use super::failure::Failure;
 
 pub use notice::{asynchronous, is_own_file};
@@ -85,9 +86,9 @@ pub struct Places {
 
 /// The places of the root failure.
 #[must_use]
-pub fn find(case: &Case, failures: &[Failure]) -> Places {
+pub fn find(case: &Case, failures: &[Failure], apart: &Apart) -> Places {
     let Some(root) = failures.first() else { return Places::default() };
-    let mut fault = fault::find(case, root);
+    let mut fault = fault::find(case, root, apart);
     if fault.as_ref().is_none_or(|fault| fault.file.is_none())
         && let Some(launch) = blocking::find(case, root)
     {

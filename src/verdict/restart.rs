@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::read::event::Stop;
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 use crate::tables::xid::by_number;
@@ -47,7 +48,7 @@ pub fn advise(verdict: &Verdict) -> Restart {
             let summary = format!("for Xid {}: {}", row.number, row.action);
             return Restart { advice: RestartAdvice::Unknown, summary };
         }
-        if root.class == FailureClass::Killed && root.why.contains("time limit") {
+        if root.stop == Some(Stop::TimeLimit) {
             let summary = "go on from the last checkpoint with a longer limit; nothing here says that the program failed";
             return Restart { advice: RestartAdvice::WorthTrying, summary: summary.to_owned() };
         }

@@ -70,16 +70,13 @@ pub fn sentence(verdict: &Verdict) -> String {
     {
         let _ = write!(text, ", {}", root.why.trim_end_matches('.'));
     }
-    if let Some(root) = verdict.failures.first().filter(|root| root.class == FailureClass::Killed)
-        && root.code.is_none()
-        && root.why.contains("scheduler")
-    {
+    if let Some(root) = verdict.failures.first().filter(|root| root.stop.is_some()) {
         let _ = write!(text, ": {}", root.why);
     }
     if verdict.class == FailureClass::Hardware
-        && let Some((_, gpu)) = verdict.cause().and_then(|hypothesis| hypothesis.summary.split_once(": PCI "))
+        && let Some(pci) = verdict.failures.first().and_then(|root| root.pci.as_deref())
     {
-        let _ = write!(text, ": GPU at PCI {gpu}");
+        let _ = write!(text, ": GPU at PCI {pci}");
     }
     if let Some(fault) = verdict.places.fault.as_ref().and_then(fault_phrase) {
         let _ = write!(text, " in {fault}");

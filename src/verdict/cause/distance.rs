@@ -8,7 +8,6 @@ use crate::arith::{Access, Allocation, Context, DType, Reading};
 use crate::case::{EvidenceId, Fact};
 use crate::read::event::{Data, SanitizerFinding, SanitizerRecord, ShapeForm};
 
-use super::super::collect;
 use super::super::shapes::{Likelihood, ShapeRow};
 use super::View;
 
@@ -46,14 +45,13 @@ const PAGE_BYTES: u64 = 4_096;
 /// The page of an Xid 31 against the arguments of the last traced launch of the same process. Only a wrap is reported: the
 /// trace names a launch, not the one that failed, and any other distance may be another launch's.
 fn logged_page(view: &View<'_>) -> Option<DistanceReading> {
-    let apart = collect::apart(view.case);
     let (evidence, event, xid) = view
         .case
         .pick(|data| match data {
             Data::Xid(xid) if xid.xid == 31 && xid.address.is_some() => Some(xid),
             _ => None,
         })
-        .find(|(id, _, _)| !apart.holds(*id))?;
+        .find(|(id, _, _)| !view.apart.holds(*id))?;
     let pid = xid.pid.or(event.origin.pid);
     let tensors: Vec<&ShapeRow> = view
         .shapes

@@ -3,8 +3,6 @@
 //!
 //! In: the root failure and its like. Out: a hypothesis that is *supported*: the statement is the component's own.
 
-use crate::case::{Case, EvidenceId, Fact};
-use crate::read::event::Data;
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
@@ -20,7 +18,7 @@ pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
         cause: Some(cause),
         certainty,
         summary: shortage(view, cause)
-            .or_else(|| on_gpu(view, failure, cause))
+            .or_else(|| on_gpu(failure, cause))
             .unwrap_or_else(|| summary(cause).to_owned()),
         supports: failure.evidence.iter().take(4).copied().collect(),
         against: Vec::new(),
@@ -34,21 +32,11 @@ fn shortage(view: &View<'_>, cause: CauseKind) -> Option<String> {
 }
 
 /// Which GPU is broken, where the driver names it.
-fn on_gpu(view: &View<'_>, failure: &Failure, cause: CauseKind) -> Option<String> {
+fn on_gpu(failure: &Failure, cause: CauseKind) -> Option<String> {
     let is_hardware =
         matches!(cause, CauseKind::Ecc | CauseKind::GpuLost | CauseKind::Nvlink | CauseKind::GspFirmware);
-    let pci = failure.evidence.iter().filter(|_| is_hardware).find_map(|id| pci_of(view.case, *id))?;
+    let pci = failure.pci.as_deref().filter(|_| is_hardware)?;
     Some(format!("{}: PCI {pci}", summary(cause)))
-}
-
-/// The GPU that a driver line names.
-fn pci_of(case: &Case, id: EvidenceId) -> Option<&str> {
-    let Fact::Event(event) = &case.get(id)?.fact else { return None };
-    match &event.data {
-        Data::Xid(xid) => xid.pci.as_deref(),
-        Data::DriverFault(fault) => fault.pci.as_deref(),
-        _ => None,
-    }
 }
 
 /// The root's own statement, else that of a failure of its class on its rank.

@@ -15,7 +15,7 @@ use crate::tables::xid::{XidOrigin, by_number};
 
 use super::super::failure::Weight;
 use super::dates;
-use super::{gpu, host};
+use super::{gpu, host, pci};
 
 /// Longest time between a log's end and a kernel line of its failure, in seconds.
 const NEAR: i64 = 600;
@@ -29,7 +29,7 @@ const ZONE_MOST: i64 = 14 * 3_600;
 const ZONE_SLACK: i64 = 180;
 
 /// Kernel lines that are only the machine's state.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Apart(BTreeMap<EvidenceId, String>);
 
 impl Apart {
@@ -352,14 +352,6 @@ fn is_same_program(name: &str, program: &str) -> bool {
 
 fn base_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
-}
-
-fn pci(data: &Data) -> Option<&str> {
-    match data {
-        Data::Xid(xid) => xid.pci.as_deref(),
-        Data::DriverFault(fault) => fault.pci.as_deref(),
-        _ => None,
-    }
 }
 
 /// `0000:41:00` of `00000000:41:00.0`.

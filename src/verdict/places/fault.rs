@@ -7,12 +7,12 @@ use crate::case::{Case, EvidenceId};
 use crate::read::event::{Data, Dim3, SanitizerFinding, SanitizerRecord};
 use crate::tables::class::FailureClass;
 
-use super::super::collect;
+use super::super::collect::Apart;
 use super::super::failure::Failure;
 use super::Fault;
 
 /// The place of the fault.
-pub fn find(case: &Case, root: &Failure) -> Option<Fault> {
+pub fn find(case: &Case, root: &Failure, apart: &Apart) -> Option<Fault> {
     if matches!(root.class, FailureClass::Segfault | FailureClass::Abort) {
         return host(case, root);
     }
@@ -39,7 +39,7 @@ pub fn find(case: &Case, root: &Failure) -> Option<Fault> {
             ..Fault::default()
         });
     }
-    sanitizer(case).or_else(|| assertion(case, root)).or_else(|| fault_address(case))
+    sanitizer(case).or_else(|| assertion(case, root)).or_else(|| fault_address(case, apart))
 }
 
 /// The thread, where the evidence tells it. A dump's exception is the warp's: of several lanes at the faulting instruction the
@@ -111,8 +111,7 @@ fn assertion(case: &Case, root: &Failure) -> Option<Fault> {
 }
 
 /// Xid 31 gives an address and the kind of access, nothing else.
-fn fault_address(case: &Case) -> Option<Fault> {
-    let apart = collect::apart(case);
+fn fault_address(case: &Case, apart: &Apart) -> Option<Fault> {
     let (id, _, xid) = case
         .pick(|data| match data {
             Data::Xid(xid) if xid.xid == 31 && xid.address.is_some() => Some(xid),
