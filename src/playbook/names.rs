@@ -249,6 +249,11 @@ pub static NAMES: &[Name] = &[
     name("facts.blocking.chain", Text("a.py:1 → b.py:2"), "own frames of the blocking run"),
     name("facts.blocking.other_chain", Text("a.py:1"), "own frames of the first run"),
     name(
+        "facts.xids_apart",
+        Number(1),
+        "Xids of another time, process or GPU, which nothing ties to the failure",
+    ),
+    name(
         "facts.xids",
         Numbers(&[31]),
         "Xids; empty where a kernel log has none, missing where there is no kernel log",

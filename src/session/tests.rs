@@ -569,3 +569,22 @@ fn only_what_shows_triton_brings_its_review_first() {
     let refused = first("torch-shared-out-of-resource", &["run.log"]);
     assert_eq!(refused.as_deref(), Some("triton-review"));
 }
+
+/// A kernel line of another month is no word on this failure in the playbook either.
+#[test]
+fn a_kernel_line_that_nothing_ties_to_the_failure_answers_no_step() {
+    let log = "2024-11-05 02:44:51,201 INFO step 5\n\
+               RuntimeError: CUDA error: an illegal memory access was encountered\n";
+    let old = "[Tue Oct  1 09:00:00 2024] NVRM: Xid (PCI:0000:41:00): 31, pid=99, name=python3, Ch 00000008, \
+               intr 00000000. MMU Fault: ENGINE GRAPHICS GPCCLIENT_T1_0 faulted @ 0x7f_00000000. Fault is of type FAULT_PDE ACCESS_TYPE_VIRT_READ\n";
+    let text =
+        |name: &str, text: &str| InputSpec::Text { name: name.to_owned(), bytes: text.as_bytes().to_vec() };
+    let step = |kernel_log: &str| {
+        let session = opened(load(&[text("run.log", log), text("dmesg.log", kernel_log)], Limits::default()));
+        let found = session.walk().step(&StepRef::new("illegal-address", "hardware")).unwrap().clone();
+        (found.outcome, session.verdict().apart.holds(session.case().events().last().unwrap().0))
+    };
+    assert_eq!(step(old), (Some("apart".to_owned()), true));
+    let near = old.replace("Tue Oct  1 09:00:00", "Tue Nov  5 02:45:00");
+    assert_eq!(step(&near), (Some("program".to_owned()), false));
+}

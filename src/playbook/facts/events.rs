@@ -18,7 +18,7 @@ pub(super) fn put(known: &mut Known, case: &Case, verdict: &Verdict) {
     inputs(known, case, verdict);
     sanitizer(known, case, verdict);
     host(known, case);
-    gpu(known, case);
+    gpu(known, case, verdict);
     collectives(known, case);
     messages(known, case);
 }
@@ -175,15 +175,17 @@ fn host(known: &mut Known, case: &Case) {
     }
 }
 
-fn gpu(known: &mut Known, case: &Case) {
-    let xids: Vec<u32> = case
-        .pick(|data| match data {
-            Data::Xid(xid) => Some(xid.xid),
-            _ => None,
-        })
-        .map(|(_, _, xid)| xid)
-        .take(LIST_LIMIT)
-        .collect();
+fn gpu(known: &mut Known, case: &Case, verdict: &Verdict) {
+    let all = case.pick(|data| match data {
+        Data::Xid(xid) => Some(xid.xid),
+        _ => None,
+    });
+    // What nothing ties to the failure tells nothing of it, and is no silence either.
+    let (apart, tied): (Vec<_>, Vec<_>) = all.partition(|(id, _, _)| verdict.apart.holds(*id));
+    let xids: Vec<u32> = tied.into_iter().map(|(_, _, xid)| xid).take(LIST_LIMIT).collect();
+    if !apart.is_empty() {
+        known.put("facts.xids_apart", apart.len());
+    }
     if let Some(row) = xids.first().and_then(|xid| xid::by_number(*xid)) {
         known.put("facts.xid.number", row.number);
         known.put("facts.xid.meaning", row.meaning.as_str());
@@ -193,7 +195,8 @@ fn gpu(known: &mut Known, case: &Case) {
         known.put_some("facts.xid.number", xids.first().copied());
     }
     // A kernel log without an Xid says that there was none; without a kernel log nothing says so.
-    if !xids.is_empty() || known.get("facts.kernel_log") == Some(&Known::Bool(true)) {
+    let is_silent = apart.is_empty() && known.get("facts.kernel_log") == Some(&Known::Bool(true));
+    if !xids.is_empty() || is_silent {
         known.put("facts.xids", xids);
     }
     if let Some((_, assert)) = first(case, |data| match data {
@@ -230,11 +233,12 @@ fn gpu(known: &mut Known, case: &Case) {
         known.put_some("facts.refused.required", refused.required);
         known.put_some("facts.refused.limit", refused.limit);
     }
-    if let Some((_, fault)) = first(case, |data| match data {
-        Data::DriverFault(fault) => Some(fault),
+    let faults = case.pick(|data| match data {
+        Data::DriverFault(fault) => Some(fault.kind),
         _ => None,
-    }) {
-        known.put("facts.driver_fault", driver(fault.kind));
+    });
+    if let Some((_, _, kind)) = faults.into_iter().find(|(id, _, _)| !verdict.apart.holds(*id)) {
+        known.put("facts.driver_fault", driver(kind));
     }
     if let Some((_, graph)) = first(case, |data| match data {
         Data::Graph(graph) => Some(*graph),
