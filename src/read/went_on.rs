@@ -9,6 +9,7 @@ use super::event::{Data, Event, InputId};
 use super::lines::segments;
 use super::pattern::Pattern;
 use super::scan::has_any_case;
+use super::steps::step;
 
 /// Lines after the error in which progress is looked for.
 const PROGRESS_LINES: usize = 5_000;
@@ -39,9 +40,8 @@ pub struct WentOn {
     pub ended: Option<(u64, Ending)>,
 }
 
-static PROGRESS: Pattern = Pattern::new(
-    r"(?i)\b(?:global_step|step|steps|epoch|iter|iteration|batch)\b[ :=/#\[(]{0,3}\d|\bloss\b[ :=]{1,3}-?\d|\d%\|",
-);
+/// Progress that counts no steps.
+static EPOCH_OR_LOSS: Pattern = Pattern::new(r"(?i)\bepoch\b[ :=/#\[(]{0,3}\d|\bloss\b[ :=]{1,3}-?\d");
 static STATUS: Pattern = Pattern::new(
     r"(?i)\bexit(?:ed)?(?: with)?(?: (?:status|code)|code|status)?(?: of)?[ :=]{1,3}0(?:$|[\s,;.)\]]\D|[\s,;.)\]]$)",
 );
@@ -103,7 +103,7 @@ fn is_progress(line: &[u8], rank: Option<u32>) -> bool {
     segments(line, 1, 0, line.len()).into_iter().any(|segment| {
         let line = segment.parse(InputId(0));
         let body = line.body();
-        PROGRESS.is_match(body)
+        (step(body).is_some() || EPOCH_OR_LOSS.is_match(body))
             && !["error", "exception", "fail", "file \""].iter().any(|word| has_any_case(body, word))
             && (line.origin.rank.is_none() || line.origin.rank == rank)
     })
