@@ -10,8 +10,8 @@ use crate::text::fit;
 
 use super::Report;
 use super::model::{
-    Cause, Certainty, CheckStatus, Code, Evidence, FaultAt, From, ObservedAt, Rank, RankState, Restart,
-    RestartAdvice, Role,
+    Cause, Certainty, CheckStatus, Code, Evidence, FaultAt, From, Hypothesis, ObservedAt, Rank, RankState,
+    Restart, RestartAdvice, Role,
 };
 
 /// What stands in place of the fault's own place where the error came out later and nothing tells which launch it was.
@@ -127,14 +127,12 @@ pub fn notice_text(class: FailureClass, notice: &ObservedAt) -> String {
         text.push_str(&format!(", at {call}{}", if call.contains('(') { "" } else { "(…)" }));
     }
     // Where no device code failed, the call itself did.
-    let runs_on = class.is_device_fault();
-    text.push_str(match notice.is_sync_point {
-        _ if !runs_on => "",
-        Some(true) => ": a sync point, where the error came out",
-        Some(false) => ": no sync point by itself",
-        None if notice.call.is_some() => ": not known whether it waits for the GPU",
-        None => "",
-    });
+    if class.is_device_fault() {
+        text.push_str(match notice.is_sync_point {
+            Some(true) => ": a sync point, where the error came out",
+            other => runs_on(other, notice.call.is_some()),
+        });
+    }
     text
 }
 
@@ -192,12 +190,30 @@ pub fn cause_text(cause: &Cause) -> String {
 /// none is named.
 #[must_use]
 pub fn no_cause(report: &Report) -> String {
-    let undecided = report.hypotheses.iter().find(|hypothesis| hypothesis.certainty == Certainty::Undecided);
-    let stated = report.hypotheses.iter().find(|hypothesis| hypothesis.cause.is_none());
-    if let Some(stated) = stated {
-        return stated.summary.clone();
+    match in_place_of_a_cause(report) {
+        None => NO_CAUSE.to_owned(),
+        Some(stated) if stated.cause.is_none() => stated.summary.clone(),
+        Some(undecided) => format!("undecided: {}", undecided.summary),
     }
-    undecided.map_or_else(|| NO_CAUSE.to_owned(), |hypothesis| format!("undecided: {}", hypothesis.summary))
+}
+
+/// The hypothesis that says it: what the failure states itself before what stays undecided.
+#[must_use]
+pub fn in_place_of_a_cause(report: &Report) -> Option<&Hypothesis> {
+    let all = || report.hypotheses.iter();
+    all()
+        .find(|hypothesis| hypothesis.cause.is_none())
+        .or_else(|| all().find(|hypothesis| hypothesis.certainty == Certainty::Undecided))
+}
+
+/// What is known of a reporting call that is no sync point, or of which nobody knows whether it waits.
+#[must_use]
+pub fn runs_on(is_sync_point: Option<bool>, has_call: bool) -> &'static str {
+    match is_sync_point {
+        Some(false) => ": no sync point by itself",
+        None if has_call => ": not known whether it waits for the GPU",
+        _ => "",
+    }
 }
 
 /// The evidence for the verdict's cause.

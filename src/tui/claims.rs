@@ -143,12 +143,12 @@ fn noticed(at: &ObservedAt, runs_on: bool) -> Claim {
         (None, Some(call)) => text.push_str(&format!(", at {call}(…)")),
         (None, None) => {}
     }
-    text.push_str(match at.is_sync_point.filter(|_| runs_on) {
-        Some(true) => ": a sync point",
-        Some(false) => ": no sync point by itself",
-        None if runs_on && at.call.is_some() => ": not known whether it waits for the GPU",
-        None => "",
-    });
+    if runs_on {
+        // The sentence above says what that means.
+        let is_sync = at.is_sync_point == Some(true);
+        let rest = || wording::runs_on(at.is_sync_point, at.call.is_some());
+        text.push_str(if is_sync { ": a sync point" } else { rest() });
+    }
     let mut claim =
         Claim::new(Subject::Noticed, "noticed", in_rank(at.rank, &text)).with_evidence(&at.evidence);
     claim.place = at.file.clone().zip(at.line);
@@ -179,11 +179,7 @@ fn cause(report: &Report) -> Option<Claim> {
         return None;
     }
     let Some(cause) = &report.verdict.cause else {
-        // What the failure says by itself, or what is known where nothing decides.
-        let behind = report
-            .hypotheses
-            .iter()
-            .find(|hypothesis| hypothesis.cause.is_none() || hypothesis.certainty == Certainty::Undecided);
+        let behind = wording::in_place_of_a_cause(report);
         let supports = behind.map(|hypothesis| hypothesis.supports.as_slice()).unwrap_or_default();
         return Some(Claim::new(Subject::Cause, "cause", wording::no_cause(report)).with_evidence(supports));
     };
