@@ -93,24 +93,24 @@ pub fn only_enqueues(source: &str, marked: Option<&str>) -> bool {
 
 /// `kernel[grid](x)`, `add_kernel[(n,)](x)`; `layers[i](x)` is a call of whatever stands in a list.
 fn launches_a_kernel(text: &str) -> bool {
-    text.match_indices("](").any(|(close, _)| {
-        let mut depth = 0_u32;
-        let open = text.bytes().enumerate().take(close + 1).collect::<Vec<_>>().into_iter().rev().find(
-            |(_, byte)| {
-                match byte {
-                    b']' => depth += 1,
-                    b'[' => depth -= 1,
-                    _ => {}
+    let mut open = Vec::new();
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' => open.push(at),
+            b']' => {
+                let Some(start) = open.pop() else { continue };
+                let (name, inside) = (text.get(..start).unwrap_or(""), text.get(start + 1..at).unwrap_or(""));
+                let name = name.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+                let is_called = text.as_bytes().get(at + 1) == Some(&b'(');
+                let is_grid = name.ends_with("kernel") || inside.contains("grid") || inside.starts_with('(');
+                if is_called && !name.is_empty() && is_grid {
+                    return true;
                 }
-                depth == 0
-            },
-        );
-        let Some((open, _)) = open else { return false };
-        let inside = text.get(open + 1..close).unwrap_or("");
-        let name = text.get(..open).unwrap_or("");
-        let name = name.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
-        !name.is_empty() && (name.ends_with("kernel") || inside.contains("grid") || inside.starts_with('('))
-    })
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// `h * 2`, `a @ a`: an operator between two names or values.

@@ -41,15 +41,14 @@ impl Plan {
                     .hint(format!("kinds are {}", known.join(", ")))
             })?);
         }
-        let plan = Self {
+        Ok(Self {
             answers: pairs("--answer", &args.answer)?,
             choices: pairs("--choose", &args.choose)?,
             feeds: pairs("--feed", &args.feed)?,
             skips: args.skip.iter().cloned().collect(),
             yes,
             deadline_s: args.deadline,
-        };
-        Ok(plan)
+        })
     }
 
     /// A step that no playbook has is a slip of the pen, and would pass unnoticed.
