@@ -47,6 +47,7 @@ pub mod sanitizer_xml;
 pub mod scan;
 pub mod shapes;
 pub mod signal;
+mod steps;
 pub mod times;
 pub mod traceback;
 pub mod tritonparse;

@@ -5,6 +5,9 @@ use crate::playbook::walk::{Act, End};
 use crate::playbook::{Ran, StepRef, StepState, record::Ended};
 use crate::source::{InputSpec, Limits, load};
 
+mod commands;
+mod reruns;
+
 fn sample(name: &str, files: &[&str]) -> source::Loaded {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("samples").join(name);
     let specs: Vec<InputSpec> = files.iter().map(|file| InputSpec::Path(folder.join(file))).collect();
@@ -117,36 +120,6 @@ fn the_blocking_log_moves_the_fault_and_shows_both_chains() {
     );
 }
 
-/// A log that doesn't hold its command: the engineer's word says which step it belongs to.
-#[test]
-fn a_log_without_its_command_counts_as_its_step() {
-    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
-    let folder =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("samples/triton-int32-wrap-blocking/run.log");
-    let log = std::fs::read_to_string(folder).unwrap();
-    let (_, without) = log.split_once('\n').unwrap();
-    walk(&mut session, WalkInput::Feed { step: at("launch-blocking"), output: text("paste", without) });
-    assert_eq!(session.verdict().places.fault.as_ref().unwrap().line, Some(49));
-    assert!(session.case().evidence().iter().any(|one| one.provenance == crate::case::Provenance::Answer));
-}
-
-#[test]
-fn memcheck_of_a_rerun_raises_the_cause() {
-    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
-    let certainty = |session: &Session| session.verdict().cause().map(|cause| cause.certainty);
-    assert_eq!(certainty(&session), Some(verdict::Certainty::Suspected));
-    walk(
-        &mut session,
-        WalkInput::Feed { step: at("memcheck"), output: sample("triton-int32-wrap-memcheck", &["run.log"]) },
-    );
-    assert_eq!(certainty(&session), Some(verdict::Certainty::Supported));
-    let step = session.walk().step(&at("memcheck")).unwrap();
-    assert_eq!(step.outcome.as_deref(), Some("wrapped"));
-    let distance = session.walk().step(&at("distance")).unwrap();
-    assert_eq!(distance.state, StepState::Answered);
-    assert!(distance.reading.as_deref().unwrap().contains("2,155,253,760, row 233,860"));
-}
-
 #[test]
 fn triton_debug_names_the_line() {
     let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
@@ -163,156 +136,6 @@ fn triton_debug_names_the_line() {
         Some("Triton names the overflow: int32 overflow detected for operation mul at triton_cases.py:18.")
     );
     assert_eq!(session.verdict().class.name(), "illegal_address", "a rerun's failure is no second incident");
-}
-
-/// The first run says only that it ended; the rerun says where.
-#[test]
-fn a_rerun_with_faulthandler_reclassifies() {
-    let mut session = opened(text("job.log", "$ python3 triton_cases.py segv\nexit status 139\n"));
-    assert_eq!(session.verdict().class.name(), "segfault");
-    assert_eq!(session.verdict().places.fault, None);
-    assert_eq!(session.walk().playbook.as_deref(), Some("segfault"));
-    assert_eq!(current(&session), "python-line");
-    walk(
-        &mut session,
-        WalkInput::Feed {
-            step: StepRef::new("segfault", "python-line"),
-            output: sample("torch-segv-faulthandler", &["run.log"]),
-        },
-    );
-    let fault = session.verdict().places.fault.clone().unwrap();
-    assert_eq!(fault.line, Some(525));
-    let step = session.walk().step(&StepRef::new("segfault", "python-line")).unwrap();
-    assert_eq!(step.reading.as_deref(), Some("The crash is below __init__.py:525."));
-}
-
-#[test]
-fn nothing_runs_without_a_yes() {
-    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
-    let effects = walk(&mut session, WalkInput::Propose { step: at("launch-blocking"), edited: None });
-    let [Effect::Show, Effect::Confirm(proposal)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(proposal.text, "env CUDA_LAUNCH_BLOCKING=1 python3 triton_cases.py int32 234624");
-    assert_eq!(proposal.command, ["python3", "triton_cases.py", "int32", "234624"]);
-    assert_eq!(proposal.environment, [("CUDA_LAUNCH_BLOCKING".to_owned(), "1".to_owned())]);
-    assert!(proposal.from_input && proposal.cost.contains("slower"));
-
-    assert_eq!(walk(&mut session, WalkInput::Confirm(false)), [Effect::Show]);
-    let effects = walk(&mut session, WalkInput::Confirm(true));
-    assert_eq!(effects, [Effect::Show, Effect::Refuse("no command waits for a yes".to_owned())]);
-
-    walk(&mut session, WalkInput::Propose { step: at("launch-blocking"), edited: None });
-    let effects = walk(&mut session, WalkInput::Confirm(true));
-    assert!(matches!(effects.as_slice(), [Effect::Show, Effect::Save, Effect::Run(_)]), "{effects:?}");
-    assert_eq!(session.walk().step(&at("launch-blocking")).unwrap().state, StepState::Running);
-    let effects = walk(&mut session, WalkInput::Skip(at("launch-blocking")));
-    assert!(matches!(effects.as_slice(), [Effect::Show, Effect::Refuse(_)]));
-    assert_eq!(walk(&mut session, WalkInput::Stop), [Effect::Show, Effect::EndRun]);
-    walk(
-        &mut session,
-        WalkInput::Ended {
-            step: at("launch-blocking"),
-            ran: Ran {
-                command: proposal_words(),
-                environment: Vec::new(),
-                ended: Ended::Stopped,
-                duration_ms: 12_000,
-                output_bytes: 0,
-                log: None,
-                input: None,
-            },
-            output: source::Loaded::default(),
-        },
-    );
-    let step = session.walk().step(&at("launch-blocking")).unwrap();
-    assert_eq!((step.state, step.outcome.as_deref()), (StepState::Done, Some("cut-short")));
-}
-
-fn ended(session: &mut Session, environment: &[(&str, &str)], code: i32) -> (Option<String>, Vec<String>) {
-    printed(session, environment, code, "");
-    let step = session.walk().step(&at("launch-blocking")).unwrap();
-    (step.outcome.clone(), step.needs.clone())
-}
-
-/// A run of launch blocking that ended and printed this.
-fn printed(session: &mut Session, environment: &[(&str, &str)], code: i32, output: &str) {
-    let output = if output.is_empty() { source::Loaded::default() } else { text("run", output) };
-    let ran = Ran {
-        command: proposal_words(),
-        environment: environment.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
-        ended: Ended::Exit(code),
-        duration_ms: 100,
-        output_bytes: 0,
-        log: None,
-        input: None,
-    };
-    walk(session, WalkInput::Ended { step: at("launch-blocking"), ran, output });
-}
-
-/// A rerun that fails in another way than the incident confirms nothing.
-#[test]
-fn a_run_that_did_not_come_as_far_as_the_failure_shows_nothing() {
-    let step = |output: &str, code| {
-        let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
-        printed(&mut session, &[("CUDA_LAUNCH_BLOCKING", "1")], code, output);
-        let step = session.walk().step(&at("launch-blocking")).unwrap();
-        (step.state, step.outcome.clone().unwrap(), step.reading.clone().unwrap())
-    };
-    let import = "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    import torch\n\
-                  ModuleNotFoundError: No module named 'torch'\n";
-    for (output, code, why) in [
-        (
-            "python3: can't open file '/x/a.py': [Errno 2] No such file or directory\nexit status 2\n",
-            2,
-            "before it did anything",
-        ),
-        (import, 1, "in another way, python error at a.py:1"),
-        ("Segmentation fault (core dumped)\n", 139, "in another way, segfault"),
-        ("usage: a.py [-h]\n", 1, "without a failure that is known"),
-    ] {
-        let (state, outcome, reading) = step(output, code);
-        assert_eq!((state, outcome.as_str()), (StepState::Unknown, "not-started"), "{output}");
-        assert!(reading.contains(why), "{reading}");
-    }
-    let again = "RuntimeError: CUDA error: an illegal memory access was encountered\n";
-    assert_eq!(step(again, 1).0, StepState::Done);
-}
-
-#[test]
-fn a_run_that_reran_nothing_is_no_evidence() {
-    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
-    let setting = [("CUDA_LAUNCH_BLOCKING", "1")];
-    // The edited command left the setting out: it says nothing about launch blocking.
-    assert_eq!(ended(&mut session, &[], 0), (None, vec!["CUDA_LAUNCH_BLOCKING".to_owned()]));
-    // `python3: can't open file` ends with 2, a missing program with 127.
-    assert_eq!(ended(&mut session, &setting, 2).0.as_deref(), Some("not-started"));
-    assert_eq!(ended(&mut session, &setting, 127).0.as_deref(), Some("not-started"));
-    assert_eq!(ended(&mut session, &setting, 0).0.as_deref(), Some("passes"));
-}
-
-fn proposal_words() -> Vec<String> {
-    vec!["python3".to_owned()]
-}
-
-#[test]
-fn an_edited_command_is_shown_as_edited() {
-    let mut session =
-        opened(text("paste", "RuntimeError: CUDA error: an illegal memory access was encountered\n"));
-    let step = StepRef::new("illegal-address", "launch-blocking");
-    let effects = walk(&mut session, WalkInput::Propose { step: step.clone(), edited: None });
-    let [_, Effect::Refuse(why)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert!(why.contains("It lacks the command that failed"), "{why}");
-    let edited = Edited {
-        command: vec!["./my prog".to_owned(), "a'b".to_owned()],
-        environment: vec![("CUDA_LAUNCH_BLOCKING".to_owned(), "1".to_owned())],
-        deadline_s: 60,
-    };
-    let effects = walk(&mut session, WalkInput::Propose { step: step.clone(), edited: Some(edited.clone()) });
-    let [_, Effect::Confirm(proposal)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(proposal.text, "env CUDA_LAUNCH_BLOCKING=1 './my prog' \"a'b\"");
-    assert!(!proposal.from_input);
-    let nul = Edited { command: vec!["a\0b".to_owned()], ..edited };
-    let effects = walk(&mut session, WalkInput::Propose { step, edited: Some(nul) });
-    assert!(matches!(effects.as_slice(), [_, Effect::Refuse(_)]));
 }
 
 #[test]
@@ -482,82 +305,6 @@ fn no_failure_is_said_of_what_could_be_read_only() {
     let some = opened(load(&[spec, InputSpec::Path("/no/such/file".into())], Limits::default()));
     assert_eq!(some.report().verdict.summary, "No failure in what could be read.");
     assert_eq!(some.report().verdict.certainty, report::model::Certainty::Undecided);
-}
-
-fn command(session: &Session, playbook: &str, step: &str) -> String {
-    match &session.walk().step(&StepRef::new(playbook, step)).unwrap().act {
-        Act::Run(prepared) => prepared.text.clone(),
-        other => panic!("{other:?}"),
-    }
-}
-
-/// A debugger that opened the dump is not the program to rerun, and a kernel that the dump names needs no launch blocking.
-#[test]
-fn a_dump_names_the_kernel_and_the_program_is_not_its_debugger() {
-    let session = opened(sample("coredump-gather", &["run.log", "cuda-gdb.log", "core.nvcudmp.gz"]));
-    let blocking = session.walk().step(&StepRef::new("illegal-address", "launch-blocking")).unwrap();
-    assert_eq!(blocking.state, StepState::Answered);
-    assert!(
-        blocking.reading.as_deref().unwrap().starts_with("Not needed: the evidence names the kernel, gather")
-    );
-    let memcheck = command(&session, "illegal-address", "memcheck");
-    assert!(memcheck.ends_with("--kernel-name 'kernel_substring=gather' ./crash gather"), "{memcheck}");
-}
-
-#[test]
-fn under_a_debugger_the_program_is_what_stands_behind_args() {
-    let session = opened(text(
-        "run.log",
-        "$ gdb -batch -ex run -ex bt --args python3 train.py\nFatal Python error: Segmentation fault\n",
-    ));
-    assert!(command(&session, "segfault", "native-stack").ends_with("--args python3 train.py"));
-    assert!(!command(&session, "segfault", "native-stack").contains("--args gdb"));
-}
-
-/// What was done is not proposed again; undone, it is.
-#[test]
-fn a_step_that_was_done_is_no_next_step() {
-    let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
-    let first = |session: &Session| session.report().next.first().map(|next| next.id.clone());
-    assert_eq!(first(&session).as_deref(), Some("launch-blocking"));
-    let again = "RuntimeError: CUDA error: an illegal memory access was encountered\n";
-    printed(&mut session, &[("CUDA_LAUNCH_BLOCKING", "1")], 1, again);
-    assert_eq!(first(&session).as_deref(), Some("compute-sanitizer"));
-    walk(&mut session, WalkInput::Reopen(at("launch-blocking")));
-    assert_eq!(first(&session).as_deref(), Some("launch-blocking"));
-    // Passed by, it comes after what wasn't.
-    walk(&mut session, WalkInput::Skip(at("launch-blocking")));
-    assert_eq!(first(&session).as_deref(), Some("compute-sanitizer"));
-    assert!(session.report().next.iter().any(|next| next.id == "launch-blocking"));
-}
-
-/// An empty log, or one of something else, is no run that passed.
-#[test]
-fn a_fed_log_has_to_say_how_the_run_ended() {
-    let fed = |output: &str| {
-        let mut session = opened(sample("triton-int32-wrap", &["run.log"]));
-        walk(
-            &mut session,
-            WalkInput::Feed { step: at("launch-blocking"), output: text("other.log", output) },
-        );
-        let step = session.walk().step(&at("launch-blocking")).unwrap();
-        (step.state, step.outcome.clone().unwrap_or_default())
-    };
-    for nothing in ["", "ls: no such thing\n", "step 1\nstep 2\n"] {
-        assert_eq!(fed(nothing), (StepState::Unknown, "not-started".to_owned()), "{nothing:?}");
-    }
-    assert_eq!(fed("step 1\nexit status 0\n"), (StepState::Done, "passes".to_owned()));
-}
-
-#[test]
-fn gdb_stands_in_the_rank_that_crashed() {
-    let session = opened(sample("pair-rank1-segv", &["run.log"]));
-    let stack = command(&session, "segfault", "native-stack");
-    assert!(stack.starts_with("torchrun --nproc-per-node 2 --no-python bash -c "), "{stack}");
-    assert!(
-        stack.contains("= 1 ]; then exec gdb -batch -ex run -ex ")
-            && stack.ends_with(" nccl_cases.py rank1_segv")
-    );
 }
 
 /// A script that has the word in its name does not make its fault one of Triton.
