@@ -198,11 +198,37 @@ pub fn stops() -> (bool, bool) {
 /// Whether a shell would take over and could continue the program. Where none stands behind it (`ssh -t HOST warpfault`, a
 /// container's first process), a stopped program is lost; the kernel leaves such process groups running, too.
 pub fn has_shell() -> bool {
-    let Some(parent) = rustix::process::getppid() else { return false };
-    let session = |pid| rustix::process::getsid(pid).ok();
-    let group = |pid| rustix::process::getpgid(pid).ok();
-    session(Some(parent)).is_some_and(|of_parent| Some(of_parent) == session(None))
-        && group(Some(parent)) != group(None)
+    rustix::process::getppid()
+        .is_some_and(|parent| could_continue(Standing::of(parent.as_raw_nonzero().get()), Standing::of(0)))
+}
+
+/// A process's session and process group. None where the operating system refuses to say, and where the leader lives outside
+/// the process's own PID namespace, which the kernel gives as 0: a container whose terminal was opened outside of it.
+#[derive(Clone, Copy)]
+struct Standing {
+    session: Option<i32>,
+    group: Option<i32>,
+}
+
+impl Standing {
+    /// That of process `pid`; 0 is this process itself.
+    #[expect(
+        unsafe_code,
+        reason = "rustix takes the kernel's answer as never 0, and panics or worse where it is"
+    )]
+    fn of(pid: i32) -> Self {
+        // SAFETY: both calls take a number and answer with one.
+        let (session, group) = unsafe { (libc::getsid(pid), libc::getpgid(pid)) };
+        let known = |id: i32| Some(id).filter(|id| *id > 0);
+        Self { session: known(session), group: known(group) }
+    }
+}
+
+/// A shell with job control leads the same session and has put the program into a group of its own. What isn't known is taken
+/// as no shell: a refused Ctrl-Z costs a message, a stop that nobody ends costs the session.
+fn could_continue(parent: Standing, own: Standing) -> bool {
+    let (Some(of_parent), Some(of_own)) = (parent.session, own.session) else { return false };
+    of_parent == of_own && parent.group.is_some() && own.group.is_some() && parent.group != own.group
 }
 
 /// Ends the program as the signal would have, with the terminal given back.
@@ -210,4 +236,36 @@ pub fn end_by(signal: i32) {
     restore();
     let _ = signal_hook::low_level::emulate_default_handler(signal);
     std::process::exit(128 + signal);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(session: i32, group: i32) -> Standing {
+        let known = |id: i32| Some(id).filter(|id| *id > 0);
+        Standing { session: known(session), group: known(group) }
+    }
+
+    #[test]
+    fn a_shell_with_job_control_could_continue_the_program() {
+        assert!(could_continue(standing(10, 10), standing(10, 11)));
+        assert!(!could_continue(standing(10, 10), standing(10, 10)), "a shell without job control");
+        assert!(!could_continue(standing(10, 10), standing(11, 11)), "a session of its own");
+    }
+
+    #[test]
+    fn a_leader_outside_the_namespace_is_no_shell() {
+        assert!(!could_continue(standing(0, 0), standing(11, 11)));
+        assert!(!could_continue(standing(0, 0), standing(0, 0)));
+        assert!(!could_continue(standing(0, 1), standing(0, 2)));
+    }
+
+    #[test]
+    fn this_process_stands_somewhere() {
+        // The answers themselves depend on who runs the tests; a process that doesn't exist has none.
+        let nobody = Standing::of(i32::MAX);
+        assert_eq!((nobody.session, nobody.group), (None, None));
+        has_shell();
+    }
 }

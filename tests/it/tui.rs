@@ -239,6 +239,26 @@ fn without_a_shell_behind_it_it_does_not_stop() {
     assert_eq!(tty.exit(), 0);
 }
 
+/// In a container whose terminal was opened outside of it, the kernel gives the session as 0.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_led_from_outside_a_container_is_no_shell() {
+    const APART: [&str; 3] = ["--user", "--pid", "--fork"];
+    let can = std::process::Command::new("unshare").args(APART).arg("true").output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        // Not every machine lets its users make namespaces; the rule itself has its tests beside it.
+        return;
+    }
+    let program = format!("{} {CRASH}; exit $?", env!("CARGO_BIN_EXE_warpfault"));
+    let [user, pid, fork] = APART;
+    let mut tty = Tty::run("unshare", &[user, pid, fork, "sh", "-c", &program], 80, 24, &[]);
+    tty.until("Rank 1 failed first");
+    tty.send(b"\x1a");
+    tty.until("No shell stands behind this program");
+    tty.send(b"q");
+    assert_eq!(tty.exit(), 0);
+}
+
 #[test]
 fn a_piped_log_is_read_and_keys_come_from_the_terminal() {
     let program = env!("CARGO_BIN_EXE_warpfault");
