@@ -110,8 +110,13 @@ fn rows(facts: &Facts<'_>) -> Result<Plan> {
         Origin::Computed,
         "2^31 / columns",
     ));
+    // Without a kernel's name the repro is about the shape, and must not read as a finding about the user's code.
+    let what = match name {
+        Some(_) => "a row's offset is formed in 32 bits",
+        None => "arithmetic of the log's shape, in a kernel of its own that forms a row's offset in 32 bits",
+    };
     let shows = format!(
-        "a row's offset is formed in 32 bits: past {} rows of {} elements it wraps",
+        "{what}: past {} rows of {} elements it wraps",
         grouped(u128::from(safe)),
         grouped(u128::from(columns))
     );
