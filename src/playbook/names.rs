@@ -339,6 +339,11 @@ pub static NAMES: &[Name] = &[
     ),
     name("shapes.first.from", Text("log"), "log or answer"),
     name("shapes.first.near", Yes, "whether the failing process printed it near the failure"),
+    name(
+        "shapes.first.against",
+        Text("300,001 × 9,216 is past 2,147,483,647, but the same shape passed once before"),
+        "what speaks against it as the cause, where something does",
+    ),
     name("shapes.first.label", Text("hidden"), "what the log calls it"),
     name("shapes.first.sweep", Text("M"), "name of the dimension that varies"),
     name("shapes.first.dims", Numbers(&[234_624, 9_216]), "sizes in elements"),

@@ -81,6 +81,7 @@ fn text(input: InputId, bytes: &[u8], progress: &Progress) -> Reading {
     let focus: Vec<Span> = reading.events.iter().map(|event| event.span).collect();
     reading.events.extend(shapes::read_near(input, bytes, &focus));
     shapes::mark_passed(input, bytes, &mut reading.events);
+    shapes::mark_wide(bytes, &mut reading.events);
     reading.events.extend(probes);
     reading
 }

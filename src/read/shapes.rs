@@ -13,8 +13,11 @@
 mod forms;
 mod named;
 mod passed;
+mod stored;
+mod wide;
 
 pub use passed::mark as mark_passed;
+pub use wide::mark as mark_wide;
 
 use super::event::{Data, Event, InputId, ShapeMention, Span};
 use super::lines::{Line, segments};
@@ -154,6 +157,7 @@ fn read_line(line: &Line<'_>, events: &mut Vec<Event>) {
     let mentions = forms::shapes(body).into_iter().chain(named::shapes(body));
     for mut mention in mentions {
         mention.dtype = mention.dtype.or_else(|| dtype.clone());
+        mention.stored = stored::is_stored(body, &mention);
         push(line, mention, events);
     }
 }

@@ -73,7 +73,7 @@ fn the_overflow_walk_takes_at_most_six_key_presses() {
         )
     );
     assert!(product.reading.as_deref().unwrap().starts_with(
-        "2,162,294,784 elements are 14,811,137 past 2,147,483,647 (0.69 %). The index wraps; 233,016 is"
+        "2,162,294,784 elements are 14,811,137 past 2,147,483,647 (0.69 %). Formed in 32 bits, the index wraps; 233,016 is"
     ));
     assert!(advice(&session, "cap").starts_with("Cap rows at 233,016 for rows of 9,216 elements"));
     assert!(advice(&session, "widen").starts_with("Widen the row index to 64 bits before multiplying"));

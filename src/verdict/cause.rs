@@ -16,8 +16,10 @@ mod named;
 pub mod overflow;
 pub mod probe;
 mod shm;
+mod source;
 mod stated;
 pub mod traced;
+pub mod wide;
 
 pub use distance_words::sentence;
 
@@ -79,6 +81,7 @@ const RULES: &[Rule] = &[
     compiled::rule,
     overflow::rule,
     bounds::rule,
+    source::rule,
     graph::rule,
 ];
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::case::{Case, EvidenceId};
 use crate::read::event::Data;
 use crate::source::InputKind;
+use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
 use crate::arith::distance::WildReason;
@@ -23,7 +24,8 @@ use super::cause::distance::readings;
 use super::cause::overflow::{passed_words, shape_words};
 use super::cause::probe::{self, Standing};
 use super::cause::sentence;
-use super::failure::Role;
+use super::failure::{Certainty, Role};
+use super::shapes::{Likelihood, ShapeRow};
 
 /// Outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -184,19 +186,38 @@ fn overflow_arithmetic(verdict: &Verdict) -> Option<Check> {
             "the input prints no shape; sizes of the operands of the failing call would settle it".to_owned();
         return Some(check(CheckStatus::Unknown, reading, Vec::new()));
     };
-    let status = if shape.overflows() { CheckStatus::Holds } else { CheckStatus::Fails };
-    let reading = if shape.overflows() {
-        shape_words(shape)
-    } else {
-        let limit = IndexLimit::INT32.check(&shape.extent);
-        format!(
-            "no: the largest shape is {} = {} elements, {} below the limit of 2,147,483,647",
-            shape.words(),
-            grouped(shape.extent.numel),
-            grouped(limit.margin_by_count)
-        )
+    // Where something speaks against the shape, the hypothesis says what.
+    let open = verdict.hypotheses.iter().find(|hypothesis| {
+        hypothesis.cause == Some(CauseKind::Int32Overflow) && hypothesis.certainty == Certainty::Undecided
+    });
+    let (status, reading) = match (shape.overflows(), open) {
+        (true, Some(open)) => (CheckStatus::Unknown, open.summary.clone()),
+        (true, None) if shape.likelihood == Likelihood::Mentioned => {
+            (CheckStatus::Unknown, untied_words(shape))
+        }
+        (true, None) => (CheckStatus::Holds, shape_words(shape)),
+        (false, _) => {
+            let limit = IndexLimit::INT32.check(&shape.extent);
+            let reading = format!(
+                "no: the largest shape is {} = {} elements, {} below the limit of 2,147,483,647",
+                shape.words(),
+                grouped(shape.extent.numel),
+                grouped(limit.margin_by_count)
+            );
+            (CheckStatus::Fails, reading)
+        }
     };
     Some(check(status, reading, vec![shape.evidence]))
+}
+
+/// A shape past the limit that no line ties to the failing launch.
+fn untied_words(shape: &ShapeRow) -> String {
+    let what = if shape.mention.stored {
+        "it is a weight, a cache or a file, and nothing ties it to the launch that failed"
+    } else {
+        "nothing ties it to the launch that failed"
+    };
+    format!("{} = {} elements is past 2,147,483,647, but {what}", shape.words(), grouped(shape.extent.numel))
 }
 
 /// Whether the failing step was the first one with a shape past the limit.

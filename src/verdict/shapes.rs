@@ -119,7 +119,7 @@ pub fn rows(case: &Case, root: Option<&Failure>) -> Vec<ShapeRow> {
     rows.sort_by(|a, b| {
         let rank = |row: &ShapeRow| {
             (
-                row.overflows() && row.passed().is_none(),
+                row.overflows() && row.passed().is_none() && !row.mention.stored,
                 row.overflows(),
                 row.likelihood,
                 row.mention.form != ShapeForm::Model,
@@ -177,6 +177,8 @@ fn likelihood(
             if stated && !whole_cache { Likelihood::Near } else { Likelihood::Mentioned }
         }
         Provenance::Derived(from) if from.iter().all(answered) => Likelihood::Operand,
+        // The size of a weight or a cache is printed whatever fails later.
+        _ if mention.stored => Likelihood::Mentioned,
         _ if mention.form == ShapeForm::Argument => traced(event, root),
         _ => printed(event, root),
     }

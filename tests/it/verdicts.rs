@@ -12,6 +12,14 @@ fn read(log: &str) -> Value {
     serde_json::to_value(session(log).report()).unwrap()
 }
 
+/// The report of a folder as a program reads it.
+fn read_folder(folder: &std::path::Path) -> Value {
+    let mut session = Session::new();
+    let path = InputSpec::Path(folder.to_owned());
+    session.apply(Input::Loaded(source::load(&[path], Limits::default())));
+    serde_json::to_value(session.report()).unwrap()
+}
+
 /// The report of a log as a person reads it, on one line.
 fn shown(log: &str) -> String {
     let shown = text::render(session(log).report(), Paint::Plain);
@@ -54,6 +62,61 @@ fn a_shape_that_passed_before_is_no_cause() {
         assert!(!hypothesis["against"].as_array().unwrap().is_empty());
         assert!(shown(&format!("{log}{DIED}")).contains(says));
     }
+}
+
+/// A size that the program prints when it loads a weight says nothing about the launch that fails later.
+#[test]
+fn a_weight_or_a_cache_past_the_limit_is_no_cause() {
+    for line in [
+        "INFO loading lm_head.weight torch.Size([262144, 16384]) bf16 shard 0/8\n",
+        "INFO kv_cache: torch.Size([2, 120000, 16, 8, 128]) dtype=bfloat16\n",
+    ] {
+        let report = read(&format!("{line}{DIED}"));
+        assert_eq!(report["verdict"]["cause"], Value::Null, "{line}");
+        assert_eq!(report["hypotheses"].as_array().map(Vec::len), Some(0), "{line}");
+        let check = check(&report, "overflow-arithmetic");
+        assert_eq!(check["status"], "unknown", "{line}");
+        assert!(check["reading"].as_str().unwrap().contains("nothing ties it to the launch"), "{line}");
+    }
+    let report = read(&format!("hidden=(262144, 16384)\n{DIED}"));
+    assert_eq!(report["verdict"]["cause"]["kind"], "int32_overflow");
+}
+
+#[test]
+fn a_printed_kernel_with_wide_indices_speaks_against_a_wrap() {
+    let kernel = "triton_meta={'signature': {'in_ptr0': '*bf16', 'xnumel': 'i64'}}\n";
+    let report = read(&format!("{kernel}x.shape=torch.Size([401408, 8192])\n{DIED}"));
+    assert_eq!(report["verdict"]["cause"], Value::Null);
+    let summary = report["hypotheses"][0]["summary"].as_str().unwrap();
+    assert!(summary.contains("line 1 shows a kernel that forms its indices in 64 bits"), "{summary}");
+    let narrow = kernel.replace("'i64'", "'i32'");
+    let report = read(&format!("{narrow}x.shape=torch.Size([401408, 8192])\n{DIED}"));
+    assert_eq!(report["verdict"]["cause"]["kind"], "int32_overflow");
+}
+
+/// The source of the kernel that the log names lies beside it.
+#[test]
+fn a_source_that_widens_leaves_the_missing_mask() {
+    let source = |row: &str, mask: &str| {
+        format!(
+            "import triton\nimport triton.language as tl\n\n@triton.jit\ndef scale_kernel(x_ptr, y_ptr, M, N, stride, BLOCK: tl.constexpr, WIDTH: tl.constexpr):\n    rows = {row} * BLOCK + tl.arange(0, BLOCK)\n    cols = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)\n    x = tl.load(x_ptr + rows[:, None] * stride + cols[None, :]{mask})\n    tl.store(y_ptr + rows[:, None] * stride + cols[None, :], x, mask=(rows < M)[:, None])\n"
+        )
+    };
+    let log = format!("[launch] scale_kernel grid=(4688,) x.shape=torch.Size([300001, 9216])\n{DIED}");
+    let cause = |source: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("run.log"), &log).unwrap();
+        std::fs::write(folder.path().join("kernels.py"), source).unwrap();
+        let report = read_folder(folder.path());
+        report["verdict"]["cause"].clone()
+    };
+    let wide = "tl.program_id(0).to(tl.int64)";
+    let unmasked = cause(&source(wide, ""));
+    assert_eq!((&unmasked["kind"], &unmasked["certainty"]), (&"missing_mask".into(), &"suspected".into()));
+    assert!(unmasked["summary"].as_str().unwrap().starts_with("kernels.py:8 in scale_kernel: no mask"));
+    assert_eq!(cause(&source(wide, ", mask=(rows < M)[:, None]")), Value::Null);
+    let narrow = cause(&source("tl.program_id(0)", ", mask=(rows < M)[:, None]"));
+    assert_eq!((&narrow["kind"], &narrow["certainty"]), (&"int32_overflow".into(), &"suspected".into()));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Shapes by name, with the numbers that a cap, a fix and a verification need.
 
 use crate::arith::{Boundary, DType, Expect, Extent, IndexLimit, Role, TensorLayout};
+use crate::tables::cause::CauseKind;
 use crate::verdict::Verdict;
+use crate::verdict::failure::Certainty;
 use crate::verdict::shapes::{Likelihood, ShapeRow};
 
 use super::super::known::Known;
@@ -19,6 +21,12 @@ pub(super) fn put(known: &mut Known, verdict: &Verdict) {
         });
         tree.put("from", "log");
         tree.put("near", row.likelihood >= Likelihood::Near);
+        let against = verdict.hypotheses.iter().find(|hypothesis| {
+            hypothesis.cause == Some(CauseKind::Int32Overflow)
+                && hypothesis.certainty == Certainty::Undecided
+                && hypothesis.supports.contains(&row.evidence)
+        });
+        tree.put_some("against", against.map(|hypothesis| hypothesis.summary.as_str()));
         tree.put_some("label", row.mention.label.clone());
         tree.put_some("sweep", sweep_name(row));
         known.put("shapes.first", tree);

@@ -84,6 +84,21 @@ pub struct ShapeMention {
     pub address: Option<u64>,
     /// Steps that the log shows after it and before the next failure; none where it shows none, or the shape is small.
     pub passed: Option<Passed>,
+    /// Whether it is a weight, a cache, a file or the like, whose size a program prints whatever fails later.
+    pub stored: bool,
+    /// Line of the same text that shows a kernel with 64-bit indices; none where it shows none, or the shape is small.
+    pub wide: Option<u64>,
+}
+
+impl ShapeMention {
+    /// Whether its dimensions make more elements than 2³¹−1.
+    #[must_use]
+    pub fn passes_int32(&self) -> bool {
+        self.dims
+            .iter()
+            .try_fold(1_u64, |product, dim| product.checked_mul(*dim))
+            .is_none_or(|count| count > i32::MAX as u64)
+    }
 }
 
 /// How far a program came with a shape before it failed.

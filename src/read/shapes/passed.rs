@@ -73,14 +73,9 @@ fn large(events: &[Event]) -> Vec<Followed> {
     let mut found: Vec<Followed> = Vec::new();
     for event in events {
         let Data::Shape(shape) = &event.data else { continue };
-        let is_large = shape
-            .dims
-            .iter()
-            .try_fold(1_u64, |product, dim| product.checked_mul(*dim))
-            .is_none_or(|count| count > i32::MAX as u64);
         let is_known = || found.iter().any(|one| same(&one.shape, shape) && one.rank == event.origin.rank);
         let is_printed = matches!(shape.form, ShapeForm::Shape | ShapeForm::Named);
-        if is_large && is_printed && found.len() < SHAPE_LIMIT && !is_known() {
+        if shape.passes_int32() && is_printed && found.len() < SHAPE_LIMIT && !is_known() {
             found.push(Followed {
                 shape: shape.clone(),
                 rank: event.origin.rank,

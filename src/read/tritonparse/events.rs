@@ -110,7 +110,7 @@ fn shape(name: &str, tensor: &Tensor) -> ShapeMention {
         label: Some(name.to_owned()),
         form: ShapeForm::Argument,
         address: tensor.data_ptr,
-        passed: None,
+        ..ShapeMention::default()
     }
 }
 

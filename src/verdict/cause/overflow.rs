@@ -15,6 +15,7 @@ use super::super::launches::traced;
 use super::super::shapes::{Likelihood, ShapeRow};
 use super::distance::{DistanceReading, readings};
 use super::distance_words::sentence;
+use super::wide::wide_index;
 use super::{Hypothesis, View};
 use crate::text::number::grouped;
 
@@ -74,8 +75,17 @@ fn from_shape(view: &View<'_>) -> Option<Hypothesis> {
         .iter()
         .filter(|shape| shape.overflows() && shape.likelihood >= Likelihood::Near && !ran_safely(shape));
     let Some(shape) = candidates.clone().find(|shape| shape.passed().is_none()) else {
-        return candidates.next().and_then(|shape| ran_before(view, shape));
+        let shape = candidates.next()?;
+        let passed = shape.passed()?;
+        let why = format!(
+            "{}: a 32-bit index that wraps on it would most likely have failed there",
+            passed_words(passed)
+        );
+        return Some(spoken_against(view, shape, &why, vec![shape.evidence]));
     };
+    if let Some(wide) = wide_index(view, shape) {
+        return Some(spoken_against(view, shape, &wide.why, wide.evidence));
+    }
     // Operands that the engineer names and that fit speak against any other shape of the log.
     let fitting =
         view.shapes.iter().filter(|other| other.likelihood == Likelihood::Operand && !other.overflows());
@@ -103,26 +113,24 @@ fn from_shape(view: &View<'_>) -> Option<Hypothesis> {
     })
 }
 
-/// A shape that the program got through before: the arithmetic holds, and the log speaks against it as the cause.
-fn ran_before(view: &View<'_>, shape: &ShapeRow) -> Option<Hypothesis> {
-    let passed = shape.passed()?;
-    Some(Hypothesis {
+/// A shape past the limit with something else in the input that speaks against it as the cause: the arithmetic holds, no more.
+fn spoken_against(view: &View<'_>, shape: &ShapeRow, why: &str, against: Vec<EvidenceId>) -> Hypothesis {
+    Hypothesis {
         class: view.root.class,
         cause: Some(CauseKind::Int32Overflow),
         certainty: Certainty::Undecided,
         summary: format!(
-            "{} = {} elements is past 2,147,483,647, but {}: a 32-bit index that wraps on it would most likely have failed there",
+            "{} = {} elements is past 2,147,483,647, but {why}",
             shape.words(),
             grouped(shape.extent.numel),
-            passed_words(passed),
         ),
         supports: vec![shape.evidence],
-        against: vec![shape.evidence],
+        against,
         would_settle: vec![
             "memcheck: the distance to the nearest allocation shows a wrapped index, or that there is none"
                 .to_owned(),
         ],
-    })
+    }
 }
 
 /// `the same shape passed 2 times before (line 4 shows it again at step 3)`
