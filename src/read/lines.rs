@@ -6,11 +6,15 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 use super::event::{Data, Event, InputId, Origin, Span};
 use super::prefix;
+use ahead::Ahead;
+
+mod ahead;
 
 /// Longest piece of a line that a parser sees. Longer lines (100 MB of binary, a repr of a tensor) are cut around the
 /// literal that made them interesting.
@@ -137,6 +141,7 @@ pub struct Cx<'a> {
     consumed: HashSet<u64>,
     claimed: HashSet<u64>,
     spent: Vec<(&'static str, usize)>,
+    ahead: Arc<Mutex<Ahead<'a>>>,
 }
 
 impl<'a> Cx<'a> {
@@ -150,6 +155,7 @@ impl<'a> Cx<'a> {
             consumed: HashSet::new(),
             claimed: HashSet::new(),
             spent: Vec::new(),
+            ahead: Arc::default(),
         }
     }
 
@@ -236,10 +242,9 @@ impl<'a> Cx<'a> {
     }
 
     /// Logical lines after `line`, of every stream, in order. Callers bound it with `take`.
-    #[must_use]
-    pub fn after(&self, line: &Line<'_>) -> Following<'a> {
-        let at = usize::try_from(line.end).unwrap_or(usize::MAX).min(self.bytes.len());
-        Following { input: self.input, bytes: self.bytes, at, number: line.number, queue: Vec::new() }
+    pub fn after(&self, line: &Line<'_>) -> impl Iterator<Item = Line<'a>> + use<'a> {
+        let input = self.input;
+        Following::new(self.bytes, line).map(move |segment| segment.parse(input))
     }
 
     /// The lines after `line` that the same process printed: those of its stream, looking at `window` lines at most.
@@ -248,8 +253,22 @@ impl<'a> Cx<'a> {
         line: &Line<'_>,
         window: usize,
     ) -> impl Iterator<Item = Line<'a>> + use<'a> {
-        let stream = line.stream();
-        self.after(line).take(window).filter(move |next| next.stream() == stream)
+        let (input, stream) = (self.input, line.stream());
+        let ahead = Arc::clone(&self.ahead);
+        let mut at = ahead.lock().unwrap_or_else(PoisonError::into_inner).seek(self.bytes, line);
+        let mut left = window;
+        std::iter::from_fn(move || {
+            let mut ahead = ahead.lock().unwrap_or_else(PoisonError::into_inner);
+            while left > 0 {
+                left -= 1;
+                let (of, segment) = ahead.get(input, at)?;
+                at += 1;
+                if of == stream {
+                    return Some(segment.parse(input));
+                }
+            }
+            None
+        })
     }
 
     /// The physical lines before `line`, nearest first, at most `window`; for the few readers that must look back.
@@ -271,31 +290,32 @@ impl<'a> Cx<'a> {
     }
 }
 
-/// Iterator over the logical lines after a line.
+/// The pieces of the lines after a line.
 #[derive(Debug)]
-pub struct Following<'a> {
-    input: InputId,
+struct Following<'a> {
     bytes: &'a [u8],
     at: usize,
     number: u64,
-    queue: Vec<Segment<'a>>,
+}
+
+impl<'a> Following<'a> {
+    fn new(bytes: &'a [u8], line: &Line<'_>) -> Self {
+        let at = usize::try_from(line.end).unwrap_or(usize::MAX).min(bytes.len());
+        Self { bytes, at, number: line.number }
+    }
 }
 
 impl<'a> Iterator for Following<'a> {
-    type Item = Line<'a>;
+    type Item = Segment<'a>;
 
-    fn next(&mut self) -> Option<Line<'a>> {
+    fn next(&mut self) -> Option<Segment<'a>> {
         loop {
-            if let Some(segment) = self.queue.pop() {
-                return Some(segment.parse(self.input));
-            }
             match self.bytes.get(self.at)? {
                 b'\n' => {
                     self.at += 1;
                     self.number += 1;
                     if self.bytes.get(self.at) == Some(&b'\n') {
-                        let empty = Segment { number: self.number, byte: self.at as u64, bytes: b"" };
-                        return Some(empty.parse(self.input));
+                        return Some(Segment { number: self.number, byte: self.at as u64, bytes: b"" });
                     }
                     if self.at >= self.bytes.len() {
                         return None;
@@ -307,11 +327,13 @@ impl<'a> Iterator for Following<'a> {
                 }
                 _ => {}
             }
+            // A progress bar's line has thousands of pieces, and each may be asked for what comes next: one piece at a time.
             let rest = self.bytes.get(self.at..)?;
-            let len = memchr(b'\n', rest).unwrap_or(rest.len());
-            self.queue = segments(self.bytes, self.number, self.at, self.at + len);
-            self.queue.reverse();
+            let len = memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
+            let piece = rest.get(..len).unwrap_or_default();
+            let segment = Segment { number: self.number, byte: self.at as u64, bytes: piece };
             self.at += len;
+            return Some(segment);
         }
     }
 }
