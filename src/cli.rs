@@ -16,6 +16,7 @@ pub mod repro;
 pub mod resume;
 mod schema;
 pub mod shapes;
+mod threads;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -36,6 +37,9 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(status);
         }
     };
+    if !matches!(arguments.command, Some(Command::ProbeChild)) {
+        threads::start();
+    }
     let result = match arguments.command {
         Some(Command::Analyze(args)) => analyze::run(&args),
         Some(Command::Shapes(args)) => {

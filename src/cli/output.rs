@@ -4,8 +4,11 @@
 //! whose locale is not UTF-8 gets our signs in ASCII; files and pipes get the text as it is.
 
 use std::borrow::Cow;
+use std::fs::Permissions;
 use std::io::{ErrorKind as IoKind, IsTerminal, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::CommandFactory;
 
@@ -19,11 +22,37 @@ use super::arguments::Arguments;
 /// Writes a report to `file`, else to standard output.
 pub fn write(file: Option<&Path>, text: &str) -> Result<()> {
     match file {
-        Some(path) => std::fs::write(path, text).map_err(|error| {
+        Some(path) => save(path, text).map_err(|error| {
             Error::new(ErrorKind::Output, "the report could not be written").at(path, None).because(error)
         }),
         None => print(text),
     }
+}
+
+/// A file is replaced as a whole or stays as it was: a full disk must not cost the last report. A device, a pipe or what a link
+/// leads to can't be replaced and is written to.
+fn save(path: &Path, text: &str) -> std::io::Result<()> {
+    // A limit on file sizes is then an error of the write, and not the end of the program.
+    signal_hook::flag::register(libc::SIGXFSZ, Arc::default())?;
+    let old = std::fs::symlink_metadata(path).ok();
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        return std::fs::write(path, text);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // What a new file gets; the user's mask is laid over it.
+    let readable = Permissions::from_mode(0o666);
+    let mut new =
+        match tempfile::Builder::new().prefix(".warpfault-").permissions(readable).tempfile_in(folder) {
+            Ok(new) => new,
+            // The file may be writable where its folder isn't.
+            Err(_) if old.is_some() => return std::fs::write(path, text),
+            Err(error) => return Err(error),
+        };
+    new.write_all(text.as_bytes())?;
+    if let Some(old) = old {
+        new.as_file().set_permissions(old.permissions())?;
+    }
+    new.persist(path).map(drop).map_err(|error| error.error)
 }
 
 /// Refuses a file for output that is, or lies in the folder of, one of the inputs: a report must not replace the log.

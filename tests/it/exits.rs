@@ -48,3 +48,38 @@ fn a_missing_input_loses_no_good_one() {
     let said = report["diagnostics"].as_array().unwrap();
     assert!(said.iter().any(|one| one["message"].as_str().unwrap().contains("no-such-sample")), "{said:?}");
 }
+
+/// The new report is larger than the limit on files: the old one stays, and nothing half-written lies beside it.
+#[test]
+fn a_report_that_does_not_fit_leaves_the_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.html");
+    std::fs::write(&report, "the old one").unwrap();
+    let command = format!(
+        "ulimit -f 4; exec {} analyze samples/triton-int32-wrap --format html -o {}",
+        env!("CARGO_BIN_EXE_warpfault"),
+        report.display()
+    );
+    let output = Command::new("sh").args(["-c", &command]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("could not be written"), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read_to_string(&report).unwrap(), "the old one");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_report_replaces_a_file_and_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report.md");
+    std::fs::write(&report, "the old one").unwrap();
+    std::fs::set_permissions(&report, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let path = report.to_str().unwrap();
+    let output = analyze(&["samples/cuda-oom/run.log", "--format", "markdown", "-o", path]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(std::fs::read_to_string(&report).unwrap().contains("out of memory"));
+    assert_eq!(std::fs::metadata(&report).unwrap().permissions().mode() & 0o777, 0o640);
+    // A pipe or a device can't be replaced.
+    let output = analyze(&["samples/cuda-oom/run.log", "--json", "-o", "/dev/stdout"]);
+    assert!(text(&output.stdout).contains("gpu_oom"));
+}
