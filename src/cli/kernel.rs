@@ -5,6 +5,7 @@
 
 mod files;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -80,6 +81,8 @@ pub fn run(args: &KernelArgs, out: &mut dyn Write) -> Result<u8> {
     let mut view =
         KernelsView { schema: KernelsView::SCHEMA, kernels: Vec::new(), diagnostics: found.diagnostics };
     let mut available: Vec<String> = Vec::new();
+    let mut arguments = BTreeSet::new();
+    let mut swept = false;
     let mut unmatched: Vec<&String> = bindings.values.keys().chain(bindings.lattice.keys()).collect();
     for target in found.targets {
         let (path, entry) = match target {
@@ -105,7 +108,11 @@ pub fn run(args: &KernelArgs, out: &mut dyn Write) -> Result<u8> {
             }
             name_parameters(&mut kernel, args, &readable)?;
             unmatched.retain(|name| !knows(&kernel, name) && !in_grid(&bindings, name));
-            let mut analysis = ask(&kernel, &bindings, args.sweep.as_deref());
+            let sweep = args.sweep.as_deref().filter(|name| knows(&kernel, name) || in_grid(&bindings, name));
+            swept |= sweep.is_some();
+            let integers = kernel.model.params.iter().filter(|param| param.int_width.is_some());
+            arguments.extend(integers.map(|param| param.name.clone()));
+            let mut analysis = ask(&kernel, &bindings, sweep);
             if let Some(device) = wanted {
                 analysis.findings.extend(device_findings(device, &analysis, &metadata, cubin_architecture));
             } else {
@@ -118,9 +125,18 @@ pub fn run(args: &KernelArgs, out: &mut dyn Write) -> Result<u8> {
     if view.kernels.is_empty() {
         return Err(nothing_found(args, &available, &view.diagnostics));
     }
+    // A misspelt name would be swept to the end of its type, and look safe.
+    if let Some(name) = args.sweep.as_deref().filter(|_| !swept && !arguments.is_empty()) {
+        let names = arguments.into_iter().take(12).collect::<Vec<_>>().join(", ");
+        return Err(Error::new(
+            ErrorKind::Usage,
+            format!("no kernel here has an argument `{name}` to sweep"),
+        )
+        .hint(format!("integer arguments here: {names}")));
+    }
     if !available.is_empty() {
         let told = unmatched.into_iter().map(|name| format!("no kernel here has an argument `{name}`"));
-        view.diagnostics.extend(told.collect::<std::collections::BTreeSet<_>>());
+        view.diagnostics.extend(told.collect::<BTreeSet<_>>());
     }
     let page = if args.json || args.format == KernelFormat::Json {
         let json = serde_json::to_string_pretty(&view);

@@ -151,4 +151,7 @@ fn what_cannot_be_done_is_an_error() {
     assert_eq!(call(&[WRAP, "--set", "M"]).unwrap_err().kind(), ErrorKind::Usage);
     let error = call(&[WRAP, "--entry", "other"]).unwrap_err();
     assert!(error.hint_text().unwrap().contains("fused_lora_xw_kernel"));
+    let error = call(&[WRAP, "--sweep", "NOPE"]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(error.hint_text().unwrap().contains("M, N"), "{:?}", error.hint_text());
 }
