@@ -102,11 +102,10 @@ pub fn sentence(verdict: &Verdict) -> String {
     let messenger = verdict
         .failures
         .iter()
-        .find(|failure| failure.role == Role::Messenger)
-        .and_then(|failure| failure.relayed_by);
-    if let Some(messenger) =
-        messenger.filter(|messenger| matches!(messenger, Messenger::NcclWatchdog | Messenger::Nccl))
-    {
+        .filter(|failure| failure.role == Role::Messenger)
+        .filter_map(|failure| failure.relayed_by)
+        .find(|messenger| matches!(messenger, Messenger::NcclWatchdog | Messenger::Nccl));
+    if let Some(messenger) = messenger {
         let mut name = String::new();
         push_capital(&mut name, messenger_name(messenger));
         let _ = write!(text, " {name} is only the messenger.");

@@ -4,7 +4,7 @@
 //! In: the case and the root. Out: a place, or none: a Python frame above a GPU fault is no such place.
 
 use crate::case::{Case, EvidenceId};
-use crate::read::event::{Data, Dim3, SanitizerFinding, SanitizerRecord};
+use crate::read::event::{Data, Event, FaultingLaunch, SanitizerFinding, SanitizerRecord};
 use crate::tables::class::FailureClass;
 
 use super::super::collect::Apart;
@@ -19,34 +19,57 @@ pub fn find(case: &Case, root: &Failure, apart: &Apart) -> Option<Fault> {
     if !speaks_of_device_code(root.class) {
         return None;
     }
-    let launch = case
-        .pick(|data| match data {
-            Data::FaultingLaunch(launch) => Some(launch),
-            _ => None,
-        })
-        .find(|(_, _, launch)| launch.kernel.is_some() || launch.block.is_some());
-    if let Some((id, event, launch)) = launch {
-        return Some(Fault {
-            rank: event.origin.rank,
-            kernel: launch.kernel.as_deref().map(bare_name),
-            file: launch.place.as_ref().map(|place| place.file.clone()),
-            line: launch.place.as_ref().and_then(|place| place.line),
-            grid: launch.grid,
-            block: launch.block,
-            thread: thread(case, id, launch.thread),
-            pc: launch.pc,
-            evidence: vec![id],
-            ..Fault::default()
-        });
+    if let Some(fault) = launch(case) {
+        return Some(fault);
     }
     sanitizer(case).or_else(|| assertion(case, root)).or_else(|| fault_address(case, apart))
 }
 
-/// The thread, where the evidence tells it. A dump's exception is the warp's: of several lanes at the faulting instruction the
-/// first is no likelier than the others. One that breaks their pattern stands with the cause, as sure as that is.
-fn thread(case: &Case, id: EvidenceId, named: Option<Dim3>) -> Option<Dim3> {
-    let dump = case.dumps().find(|(dump, _)| *dump == id).and_then(|(_, dump)| dump.fault());
-    named.filter(|_| dump.is_none_or(|fault| fault.lanes.len() < 2))
+/// The launch that a dump or a debugger shows, in whatever order they were given: what says most comes first, and what it leaves out
+/// another one of the same kernel may tell.
+fn launch(case: &Case) -> Option<Fault> {
+    let mut launches: Vec<(EvidenceId, &Event, &FaultingLaunch)> = case
+        .pick(|data| match data {
+            Data::FaultingLaunch(launch) => Some(launch),
+            _ => None,
+        })
+        .filter(|(_, _, launch)| launch.kernel.is_some() || launch.block.is_some())
+        .collect();
+    launches.sort_by_key(|(id, _, launch)| {
+        let of_dump = case.dumps().any(|(dump, _)| dump == *id);
+        std::cmp::Reverse((launch.place.is_some(), launch.grid.is_some(), launch.block.is_some(), of_dump))
+    });
+    let (id, event, first) = *launches.first()?;
+    let same = || {
+        let kernel = |launch: &FaultingLaunch| launch.kernel.as_deref().map(bare_name);
+        launches
+            .iter()
+            .filter(move |(_, other, launch)| {
+                kernel(launch) == kernel(first)
+                    && (launch.pc.is_none() || first.pc.is_none() || launch.pc == first.pc)
+                    && (other.origin.rank.is_none() || other.origin.rank == event.origin.rank)
+            })
+            .map(|(_, _, launch)| *launch)
+    };
+    let place = same().find_map(|launch| launch.place.as_ref());
+    Some(Fault {
+        rank: event.origin.rank,
+        kernel: first.kernel.as_deref().map(bare_name),
+        file: place.map(|place| place.file.clone()),
+        line: place.and_then(|place| place.line),
+        grid: same().find_map(|launch| launch.grid),
+        block: same().find_map(|launch| launch.block),
+        thread: same().find_map(|launch| launch.thread).filter(|_| is_one_lane(case)),
+        pc: same().find_map(|launch| launch.pc),
+        evidence: vec![id],
+        ..Fault::default()
+    })
+}
+
+/// Whether a thread may be named. A dump's exception is the warp's: of several lanes at the faulting instruction the first, which a
+/// debugger shows, is no likelier than the others. One that breaks their pattern stands with the cause, as sure as that is.
+fn is_one_lane(case: &Case) -> bool {
+    case.dumps().filter_map(|(_, dump)| dump.fault()).all(|fault| fault.lanes.len() < 2)
 }
 
 /// Faults of device code, and what only a sanitizer finds in it.
