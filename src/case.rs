@@ -23,7 +23,7 @@ use crate::read::event::{Data, Event};
 use crate::read::flight_recorder::FlightDump;
 use crate::read::nccl_ras::RasAnswer;
 use crate::read::times::Times;
-use crate::read::went_on::WentOn;
+use crate::read::went_on::{Survived, WentOn};
 use crate::source::InputKind;
 
 use collectives::{Matched, Matcher};
@@ -45,6 +45,8 @@ pub struct InputMeta {
     pub times: Option<Times>,
     /// What follows its last error, where anything does.
     pub went_on: Option<WentOn>,
+    /// Errors that the program survived.
+    pub survived: Vec<Survived>,
     /// Whether its last lines say that all went well.
     pub ends_well: bool,
 }

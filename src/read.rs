@@ -79,6 +79,8 @@ pub struct Reading {
     pub times: Option<times::Times>,
     /// What follows its last error, where anything does.
     pub went_on: Option<went_on::WentOn>,
+    /// Errors that the program survived.
+    pub survived: Vec<went_on::Survived>,
     /// Whether its last lines say that all went well.
     pub ends_well: bool,
 }
@@ -219,6 +221,15 @@ impl<'a> Reader<'a> {
         let Self { cx, candidate_lines, diagnostics, .. } = self;
         let mut events = cx.into_events();
         events.sort_by_key(|event| (event.span.line, event.span.byte));
-        Reading { events, lines, candidate_lines, diagnostics, times: None, went_on: None, ends_well: false }
+        Reading {
+            events,
+            lines,
+            candidate_lines,
+            diagnostics,
+            times: None,
+            went_on: None,
+            survived: Vec::new(),
+            ends_well: false,
+        }
     }
 }

@@ -266,6 +266,7 @@ impl Session {
             truncated: input.truncated,
             times: read.reading.times,
             went_on: read.reading.went_on,
+            survived: read.reading.survived,
             ends_well: read.reading.ends_well,
         });
         input.id = id;

@@ -76,6 +76,7 @@ fn text(input: InputId, bytes: &[u8], progress: &Progress) -> Reading {
     reading.times = super::times::times(bytes);
     reading.ends_well = super::went_on::ends_well(bytes);
     reading.went_on = super::went_on::went_on(bytes, &reading.events);
+    reading.survived = super::went_on::survived(bytes, &reading.events);
     let (probes, problems) = probe_report::take_from_text(input, bytes, &mut reading.events);
     reading.diagnostics.extend(problems);
     let focus: Vec<Span> = reading.events.iter().map(|event| event.span).collect();

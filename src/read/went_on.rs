@@ -17,6 +17,8 @@ const PROGRESS_LINES: usize = 5_000;
 const LAST_LINES: usize = 30;
 /// An exit status counts where it is among the very last lines.
 const STATUS_LINES: usize = 3;
+/// Errors of one text that are followed.
+const ERRORS: usize = 512;
 /// Longest line that is looked at.
 const LINE_BYTES: usize = 2_000;
 
@@ -48,6 +50,10 @@ static STATUS: Pattern = Pattern::new(
 static WORDS: Pattern = Pattern::new(
     r"(?i)\b(?:training|pretraining|fine-?tuning|run|job|evaluation|inference|benchmark|tests?|script|program|experiment|task)\b[^.!?]{0,40}\b(?:finished|completed?|done|succeeded)\b|\b(?:finished|completed|exited|ended|done) (?:successfully|cleanly|normally)\b|\bsuccessfully (?:finished|completed|trained)\b",
 );
+/// An error's own line tells what was done about it.
+static SAYS_HANDLED: Pattern = Pattern::new(
+    r"(?i)\b(?:caught|retry(?:ing)?|re-?trying|will retry|decreas(?:ed|ing)|reduc(?:ed|ing)|halv(?:ed|ing)|falling back|fall(?:s|ing)? back|skipp(?:ed|ing)|recover(?:ed|ing)|ignor(?:ed|ing))\b",
+);
 static NOT_WELL: Pattern = Pattern::new(
     r"(?i)\b(?:not|never|no|fail\w*|errors?|\w*exception|abort\w*|crash\w*|kill\w*|before|unless|if|until|when|once|unsuccessful\w*|partial\w*|epoch|step|cannot|could)\b",
 );
@@ -65,6 +71,44 @@ pub fn went_on(bytes: &[u8], events: &[Event]) -> Option<WentOn> {
         ((all.saturating_sub(back)) as u64, ending)
     });
     (progress > 0 || ended.is_some()).then_some(WentOn { error_line: error.span.line, progress, ended })
+}
+
+/// An error after which the same process was at work again, before anything else failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Survived {
+    /// Line of the error, counted from 1.
+    pub line: u64,
+    /// Lines of progress between it and the next error.
+    pub progress: usize,
+}
+
+/// The errors that the program survived, in order. Where the line itself says that it was handled, one line of progress tells; else
+/// it takes two, for what another process prints may stand between.
+#[must_use]
+pub fn survived(bytes: &[u8], events: &[Event]) -> Vec<Survived> {
+    let mut errors: Vec<&Event> = events.iter().filter(|event| is_error(&event.data)).collect();
+    errors.sort_by_key(|event| event.span.byte);
+    let mut left = PROGRESS_LINES;
+    let mut found = Vec::new();
+    for (at, error) in errors.iter().enumerate().take(ERRORS) {
+        let Ok(start) = usize::try_from(error.span.byte) else { continue };
+        let from = after(bytes, start, error.span.lines);
+        let next = errors.get(at + 1..).unwrap_or_default().iter().map(|next| next.span.byte);
+        let to =
+            next.filter_map(|byte| usize::try_from(byte).ok()).find(|to| *to > start).unwrap_or(bytes.len());
+        let mut progress = 0;
+        for line in lines(bytes.get(from..to).unwrap_or_default()) {
+            if left == 0 {
+                return found;
+            }
+            left -= 1;
+            progress += usize::from(is_progress(line, error.origin.rank));
+        }
+        if progress >= if SAYS_HANDLED.is_match(&error.text) { 1 } else { 2 } {
+            found.push(Survived { line: error.span.line, progress });
+        }
+    }
+    found
 }
 
 /// Whether the text's last lines say that all went well.
@@ -151,6 +195,24 @@ mod tests {
         assert_eq!((status.progress, status.ended), (1, Some((7, Ending::Status))));
         assert_eq!(of("step 1\nTraining finished\n"), None);
         assert_eq!(of(ERROR), None);
+    }
+
+    fn lives(log: &str) -> Vec<(u64, usize)> {
+        let events = read_text(InputId(0), log.as_bytes()).events;
+        survived(log.as_bytes(), &events).iter().map(|one| (one.line, one.progress)).collect()
+    }
+
+    #[test]
+    fn an_error_is_survived_where_its_process_works_on_before_the_next() {
+        let caught =
+            "WARNING: Decreasing batch size to: 16 after CUDA out of memory. Tried to allocate 1.50 GiB\n";
+        let bare = "CUDA out of memory. Tried to allocate 1.50 GiB\n";
+        let fatal = "RuntimeError: CUDA error: an illegal memory access was encountered\n";
+        assert_eq!(lives(&format!("{caught}step 1 loss 2.0\n{fatal}")), [(1, 1)]);
+        assert_eq!(lives(&format!("{bare}step 1 loss 2.0\n{fatal}")), []);
+        assert_eq!(lives(&format!("{bare}step 1 loss 2.0\nstep 2 loss 1.9\n{fatal}")), [(1, 2)]);
+        assert_eq!(lives(&format!("{caught}{fatal}step 1 loss 2.0\n")), []);
+        assert_eq!(lives(&format!("[rank1] {caught}[rank0] step 1\n[rank0] step 2\n{fatal}")), []);
     }
 
     #[test]

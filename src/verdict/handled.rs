@@ -10,9 +10,12 @@ use crate::tables::class::FailureClass;
 
 use super::failure::{Failure, Weight};
 
+/// Survived errors that are noted one by one.
+const SURVIVED_NOTES: usize = 4;
+
 /// Takes handled errors out of `failures`; returns a note an input.
 pub fn set_aside(case: &Case, failures: &mut Vec<Failure>) -> Vec<Note> {
-    let mut notes = Vec::new();
+    let mut notes = survived(case, failures);
     for (input, meta, went_on) in inputs(case) {
         let Some((line, ending)) = went_on.ended.filter(|_| went_on.progress > 0) else { continue };
         if !all_can_be(case, failures, input) {
@@ -32,6 +35,48 @@ pub fn set_aside(case: &Case, failures: &mut Vec<Failure>) -> Vec<Note> {
             ),
         });
     }
+    notes
+}
+
+/// Takes out the errors that the program worked on after, where something of another kind failed later: a lack of memory that a smaller
+/// batch mended is not what a fault an hour later followed from. Peers that time out and processes that are ended may be
+/// what an error leads to while others still print, so that they don't count as something else.
+fn survived(case: &Case, failures: &mut Vec<Failure>) -> Vec<Note> {
+    let is_survived = |failure: &Failure| {
+        let meta = case.inputs().get(failure.at.input.0 as usize)?;
+        let one = meta.survived.iter().find(|one| one.line == failure.at.line)?;
+        can_be(case, failure).then_some((meta, one.progress))
+    };
+    let fails_anew = |failure: &Failure| {
+        failure.weight == Weight::Direct
+            && is_survived(failure).is_none()
+            && (failure.class.is_device_fault()
+                || matches!(
+                    failure.class,
+                    FailureClass::HostOom | FailureClass::Segfault | FailureClass::GpuOom
+                ))
+    };
+    if !failures.iter().any(fails_anew) {
+        return Vec::new();
+    }
+    let mut notes = Vec::new();
+    for (failure, (meta, progress)) in
+        failures.iter().filter_map(|failure| Some((failure, is_survived(failure)?)))
+    {
+        let lines = if progress == 1 { "a line" } else { "lines" };
+        let line = failure.at.line;
+        let note = Note {
+            severity: "info",
+            message: format!(
+                "{}: the error on line {line} was survived: {lines} of progress follow before the next failure",
+                meta.path
+            ),
+        };
+        if notes.len() < SURVIVED_NOTES {
+            notes.push(note);
+        }
+    }
+    failures.retain(|failure| is_survived(failure).is_none());
     notes
 }
 

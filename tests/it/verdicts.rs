@@ -365,3 +365,23 @@ fn a_process_that_may_be_this_one_is_no_neighbour() {
     assert!(!report.to_string().contains("process 81233 holds"), "{report}");
     assert_eq!(next_ids(&report).first(), Some(&"expandable-segments"));
 }
+
+/// A batch that didn't fit was made smaller; what failed an hour later is another story.
+#[test]
+fn a_lack_of_memory_that_was_survived_is_not_the_root() {
+    let caught = "rank0: batch_size=48 caught torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. -> retrying with batch_size=32\n";
+    let worked = "rank0: step 900 loss 1.93\nrank0: step 1200 loss 1.88\n";
+    let report = read(&format!("{caught}{worked}{DIED}"));
+    assert_eq!(report["verdict"]["class"], "illegal_address");
+    assert!(report["failures"].as_array().unwrap().iter().all(|failure| failure["class"] != "gpu_oom"));
+    let said = report["diagnostics"].to_string();
+    assert!(said.contains("the error on line 1 was survived"), "{said}");
+    // Without work in between the first failure stays the first.
+    let report = read(&format!("{caught}{DIED}"));
+    assert_eq!(report["verdict"]["class"], "gpu_oom");
+    // What follows from it is no other story: the peers of a rank that died of it time out.
+    let plain = "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB.\n";
+    let timeout = timed_out(0, 7, "ALLREDUCE", (1, 1), 7);
+    let report = read(&format!("{plain}[rank1] step 1\n[rank1] step 2\n{timeout}"));
+    assert_eq!(report["verdict"]["class"], "gpu_oom");
+}
