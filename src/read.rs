@@ -48,6 +48,7 @@ pub mod scan;
 pub mod shapes;
 pub mod signal;
 mod steps;
+mod tail;
 pub mod times;
 pub mod traceback;
 pub mod tritonparse;
@@ -112,6 +113,7 @@ pub fn read_text_watched(input: InputId, bytes: &[u8], progress: &Progress) -> R
     }
     scan.skip_to_end();
     progress.add(scan.bytes_done() - counted);
+    tail::read(input, bytes, scan.lines(), &mut reader.cx);
     reader.finish(scan.lines())
 }
 

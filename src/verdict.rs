@@ -26,8 +26,8 @@ pub use ranks::{RankRow, RankState};
 pub use restart::{Restart, RestartAdvice};
 pub use roles::messenger_name;
 
-use crate::case::{Case, Note};
-use crate::read::event::{CollectiveName, Messenger};
+use crate::case::{Case, Fact, Note};
+use crate::read::event::{CollectiveName, Data, Messenger};
 use crate::tables::class::FailureClass;
 
 use failure::Weight;
@@ -225,6 +225,12 @@ fn certainty(case: &Case, failures: &[Failure]) -> Certainty {
 fn doubt(case: &Case, failures: &[Failure]) -> Option<String> {
     let root = failures.first()?;
     if root.weight <= Weight::State {
+        return Some(root.why.clone());
+    }
+    let cut = root.evidence.first().and_then(|id| case.get(*id)).is_some_and(|evidence| {
+        matches!(&evidence.fact, Fact::Event(event) if matches!(&event.data, Data::Status(status) if status.cut))
+    });
+    if cut && root.class != FailureClass::Undecided {
         return Some(root.why.clone());
     }
     if root.is_xid() && is_beside_an_exception(root, failures) {

@@ -26,6 +26,8 @@ pub const LITERALS: &[&str] = &[
     "ut Of Memory",
     "OOMKilled",
     "low on memory",
+    "memory usage threshold",
+    "to memory pressure",
     "memory limit",
     "AER:",
     "fallen off the bus",

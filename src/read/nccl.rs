@@ -22,6 +22,7 @@ pub const LITERALS: &[&str] = &[
     "rror",
     "ailure",
     "<warn>",
+    "ompletion from peer",
     "Duplicate GPU",
     "collective",
 ];
@@ -162,6 +163,9 @@ fn plug_in(body: &str) -> Option<NcclLine> {
         body.split_once("UCX ").filter(|(_, rest)| rest.trim_start().starts_with("ERROR"))
     {
         ("ERROR", message.trim_start().strip_prefix("ERROR")?)
+    } else if let Some(at) = body.find("NET/IB").filter(|_| body.contains("Got completion from peer")) {
+        // A paste may begin behind the head.
+        ("WARN", body.get(at..)?)
     } else if body.starts_with("Duplicate GPU detected")
         || body.contains("ismatched collective detected")
         || body.starts_with("collective mismatch error")
@@ -171,7 +175,7 @@ fn plug_in(body: &str) -> Option<NcclLine> {
         return None;
     };
     let message = message.trim();
-    let ofi = level == "WARN";
+    let ofi = level == "WARN" && !message.starts_with("NET/IB");
     let named = topic(message, None);
     Some(NcclLine {
         level: level.to_owned(),

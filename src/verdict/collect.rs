@@ -178,7 +178,7 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
             ))
         }
         Data::OomKill(_) => Some(
-            Claim::direct(FailureClass::HostOom, "the kernel killed a process for memory")
+            Claim::direct(FailureClass::HostOom, "a process was killed because the host's memory ran out")
                 .cause(Some(CauseKind::HostMemory)),
         ),
         Data::Exit(exit) => host::exit(exit),
@@ -197,10 +197,10 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
         }
         Data::Signature(signature) => FailureClass::from_name(&signature.class)
             .map(|class| Claim::direct(class, "a site's own signature matched")),
+        Data::Advice(advice) => host::advice(*advice),
         Data::SanitizerSummary(_)
         | Data::WorkStatus(_)
         | Data::NativeFrames(_)
-        | Data::Advice(_)
         | Data::Command(_)
         | Data::Environment(_)
         | Data::Shape(_)

@@ -30,7 +30,7 @@ pub fn class_phrase(class: FailureClass) -> &'static str {
         FailureClass::Segfault => "segmentation fault in a host process",
         FailureClass::Abort => "a host process aborted",
         FailureClass::GpuOom => "GPU out of memory",
-        FailureClass::HostOom => "host out of memory: the kernel killed a process",
+        FailureClass::HostOom => "host out of memory: a process was killed for it",
         FailureClass::Killed => "a process was killed from outside",
         FailureClass::Hardware => "GPU hardware or link failure",
         FailureClass::Driver => "GPU driver failure",

@@ -195,6 +195,7 @@ fn places_calls_and_devices_come_along() {
         api: Some("cudaMemcpy(out, y, 16, cudaMemcpyDeviceToHost)".to_owned()),
         reported_from: Some(Place { file: "crash.cu".to_owned(), line: Some(61), function: None }),
         device: None,
+        cut: false,
     };
     assert_eq!(status, expected);
     let status = one(

@@ -95,10 +95,14 @@ fn clean_up_is_no_failure() {
         [Cleanup { pid: Some(705), signal: Some(15), told_to_stop: false, stop: None }]
     );
     assert_eq!(
+        cleanups("W0227 17:39:41.936000 293814 torch/x/api.py:766] Closing process 293866 via signal SIGTERM\n"),
+        [Cleanup { pid: Some(293_866), signal: Some(15), told_to_stop: false, stop: None }]
+    );
+    assert_eq!(
         cleanups(
             "W1129 19:43:34.006000 741 torch/x/api.py:739] Received 15 death signal, shutting down workers\n"
         ),
-        [Cleanup { pid: None, signal: Some(15), told_to_stop: true, stop: None }]
+        [Cleanup { pid: None, signal: Some(15), told_to_stop: true, stop: Some(Stop::Signal) }]
     );
     assert_eq!(
         cleanups(

@@ -31,9 +31,14 @@ pub fn status(status: &Status) -> Option<Claim> {
         }
         other => (class, other),
     };
-    let weight = if class == FailureClass::Undecided { Weight::Hint } else { Weight::Direct };
+    let (weight, why) = match class {
+        // The end of the message would tell; so would whatever came after it.
+        _ if status.cut => (Weight::Exit, "the input is cut off inside this message"),
+        FailureClass::Undecided => (Weight::Hint, "a CUDA call returned this status"),
+        _ => (Weight::Direct, "a CUDA call returned this status"),
+    };
     Some(
-        Claim::new(class, weight, "a CUDA call returned this status")
+        Claim::new(class, weight, why)
             .code("cuda", number, name)
             .relayed(relayed)
             .cause(cause_of_code(status.code)),
