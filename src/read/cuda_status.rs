@@ -8,6 +8,7 @@
 //! call that *reported* it, and whether the printer relays it; [`Data::LaunchMention`] where the message names a launch.
 //! It leaves advice, device assertions, sanitizer records, Xid lines and allocator messages to their readers.
 
+mod catalogue;
 mod neighbours;
 mod number;
 mod printer;
@@ -78,6 +79,9 @@ pub const LITERALS: &[&str] = &[
     "IllegalAddress",
     "CUDA kernel fail",
     "CUDA graph capture",
+    "unsupported display driver",
+    "forward compatibility was attempted",
+    "hardware stack error",
 ];
 
 static NAME: Pattern = Pattern::new(
@@ -130,6 +134,9 @@ struct Found {
 pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
     let body = sense::before_advice(line.body());
     let Some(mut found) = find(body) else { return Taken::No };
+    if catalogue::holds(line, cx) {
+        return Taken::No;
+    }
     if UNNAMED.is_match(body) && cx.after_in_stream(line, 1).any(|next| find(next.body()).is_some()) {
         return Taken::No; // The head of a message of two lines.
     }

@@ -32,6 +32,8 @@ pub const LITERALS: &[&str] = &[
     "AER:",
     "fallen off the bus",
     "device handle",
+    "GPU is lost",
+    "[MMU FAULT]",
     "ersion",
     "CUDA-capable",
     "NVIDIA driver",

@@ -20,6 +20,7 @@ pub const LITERALS: &[&str] = &[
     "Killing subprocess",
     " died",
     "eturn code",
+    "returncode",
     "spawned with command",
     "rror",
     "srun:",

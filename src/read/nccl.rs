@@ -4,6 +4,7 @@
 //! result. Out: [`Data::Nccl`] and [`Data::NcclResult`]. It leaves alone the CUDA status inside a line (the status reader
 //! wants it too) and every INFO line but the return chain and the service thread's.
 
+mod nvshmem;
 mod result;
 mod topic;
 
@@ -23,6 +24,9 @@ pub const LITERALS: &[&str] = &[
     "ailure",
     "<warn>",
     "ompletion from peer",
+    "non-zero status: ",
+    "failed for transport",
+    "initialize any transports",
     "Duplicate GPU",
     "collective",
 ];
@@ -36,7 +40,7 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
     if let Some(message) = after(body, "NCCL INFO ") {
         return information(line, message, cx);
     }
-    if let Some(event) = plug_in(body) {
+    if let Some(event) = plug_in(body).or_else(|| nvshmem::parse(body)) {
         cx.push(line, Data::Nccl(event));
         return Taken::Part;
     }

@@ -125,7 +125,8 @@ fn drop_notices(failures: &mut Vec<Failure>) {
 fn loses_a_gpu(failure: &Failure) -> bool {
     const CODES: [i64; 7] = [46, 100, 101, 214, 302, 719, 999];
     let code = failure.code.as_ref().filter(|code| code.domain == "cuda").and_then(|code| code.number);
-    failure.weight == Weight::Direct
+    // An unknown error is undecided by itself, and no more than a hint.
+    (failure.weight == Weight::Direct || failure.class == FailureClass::Undecided)
         && (failure.names_cause == Some(CauseKind::GpuLost) || code.is_some_and(|code| CODES.contains(&code)))
 }
 

@@ -70,3 +70,30 @@ fn a_message_that_is_cut_is_suspected_and_says_so() {
     assert_eq!((verdict.class, verdict.certainty), (FailureClass::IllegalAddress, Certainty::Suspected));
     assert!(verdict.summary.contains("cut off"), "{}", verdict.summary);
 }
+
+#[test]
+fn set_up_of_communication_that_fails_is_communication() {
+    for log in [
+        "/s/src/host/init/init.cu:989: non-zero status: 7 nvshmem detect topo failed \n",
+        "torch.distributed.DistBackendError: NCCL error in: /p/ProcessGroupNCCL.cpp:3699, unhandled cuda error (run with NCCL_DEBUG=INFO for details), NCCL version 2.27.3\nncclUnhandledCudaError: Call to CUDA function failed.\nLast error:\nCuda failure 217 'peer access is not supported between these two devices'\n",
+    ] {
+        assert_eq!(class(log), FailureClass::Nccl, "{log}");
+    }
+    let timed_out = "/s/modules/transport/ibrc/ibrc.cpp:418: non-zero status: 110 ibv_modify_qp failed \n";
+    assert_eq!((class(timed_out), cause(timed_out)), (FailureClass::Nccl, Some(CauseKind::Network)));
+}
+
+#[test]
+fn drivers_say_what_they_say_in_many_words() {
+    let mismatch =
+        "CUDA initialization error on h1: system has unsupported display driver / cuda driver combination\n";
+    assert_eq!((class(mismatch), cause(mismatch)), (FailureClass::Driver, Some(CauseKind::VersionMismatch)));
+    let tegra = "nvgpu: 17000000.gpu gv11b_fb_mmu_fault_info_dump:294  [ERR]  [MMU FAULT] mmu engine id:  18, ch id:  479, fault addr: 0x0, fault addr aperture: 0, fault type: invalid pde, access type: virt read,\n";
+    assert_eq!((class(tegra), cause(tegra)), (FailureClass::IllegalAddress, Some(CauseKind::NullPointer)));
+    let pending = "    Remapped Rows\n        Uncorrectable Error               : 4\n        Pending                           : Yes\n";
+    assert_eq!((class(pending), cause(pending)), (FailureClass::Hardware, Some(CauseKind::Ecc)));
+    let unknown = "CUDA error = 999at main.cu:196'cudaDeviceSynchronize()/n\n";
+    assert_eq!(class(unknown), FailureClass::Undecided);
+    let wrapped = "2019-06-13 01:17:08.886805: E local_client.cc:672] Execution of replica 0 failed: Resource exhausted: Out \nof memory while trying to allocate 5520758552 bytes.\n";
+    assert_eq!(class(wrapped), FailureClass::GpuOom);
+}

@@ -217,3 +217,23 @@ fn rays_memory_monitor_tells_of_kills_and_of_none() {
     assert_eq!(kills(&count(1)).len(), 1);
     assert!(kills(&count(0)).is_empty());
 }
+
+#[test]
+fn tegras_driver_prints_its_page_faults_in_other_words() {
+    let text = "nvgpu: 17000000.gpu      gv11b_fb_mmu_fault_info_dump:294  [ERR]  [MMU FAULT] mmu engine id:  18, ch id:  479, fault addr: 0x0, fault addr aperture: 0, fault type: invalid pde, access type: virt read,\nnvgpu: 17000000.gpu      gv11b_fb_mmu_fault_info_dump:307  [ERR]  [MMU FAULT] protected mode: 0, client type: hub\n";
+    let found: Vec<Xid> = events(text)
+        .into_iter()
+        .filter_map(|event| if let Data::Xid(xid) = event.data { Some(xid) } else { None })
+        .collect();
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].xid, found[0].address, found[0].fault_type.as_deref(), found[0].access.as_deref()),
+        (31, Some(0), Some("invalid pde"), Some("read"))
+    );
+}
+
+#[test]
+fn the_history_of_firmware_calls_tells_of_a_failed_one() {
+    let found = events("[   84.738339] NVRM: GPU6 RPC event history (CPU <- GSP):\n");
+    assert!(matches!(&found[0].data, Data::DriverFault(fault) if fault.kind == DriverFaultKind::Gsp));
+}

@@ -258,3 +258,17 @@ fn schedulers_say_why_they_end_a_job() {
         assert_eq!(found.iter().map(|cleanup| cleanup.stop).collect::<Vec<_>>(), [Some(expected)], "{line}");
     }
 }
+
+#[test]
+fn a_childs_return_code_tells_its_signal() {
+    let table = [
+        ("WARNING:trainer:eval failed (returncode=-11), continuing without metrics\n", 11),
+        ("eval subprocess exited with -11\n", 11),
+        ("CompletedProcess(args=['python', 'eval.py'], returncode=-9)\n", 9),
+        ("subprocess.CalledProcessError: Command '['python', 'eval.py']' died with <Signals.SIGSEGV: 11>.\n", 11),
+    ];
+    for (text, signal) in table {
+        assert_eq!(ends(text), [(exits(text)[0].reporter, Some(-i64::from(signal)), Some(signal))], "{text}");
+    }
+    assert!(ends("proc.returncode=1\nif result.returncode < 0:\n").is_empty());
+}
