@@ -50,8 +50,9 @@ static TOO_MUCH: Pattern = Pattern::new(
     r"uses too much (shared data|global constant data|parameter space|local data|shared memory)\s*\((0x[0-9a-fA-F]+|\d+) bytes(?: \+ \S+ bytes system)?, (0x[0-9a-fA-F]+|\d+)(?: bytes)? max",
 );
 static PTXAS: Pattern = Pattern::new(r"ptxas (?:\S+, line \d+; )?(fatal|error)\b\s*:? *(.*)$");
-static LLVM: Pattern =
-    Pattern::new(r"LLVM ERROR: (Cannot select.*|.*[Uu]nsupported .*|.*not supported.*|unable to translate.*)$");
+static LLVM: Pattern = Pattern::new(
+    r"LLVM ERROR: (Cannot select.*|.*[Uu]nsupported .*|.*not supported.*|unable to translate.*)$",
+);
 static NVCC: Pattern = Pattern::new(r"nvcc (?:fatal|error)\s*: *(.*)$");
 static EDG: Pattern = Pattern::new(r"^(?:.*\s)?(\S+?)\((\d+)\): error:? (.*)$");
 static GCC: Pattern = Pattern::new(r"^(\S+?):(\d+):(?:\d+:)? fatal error: (.*)$");

@@ -25,7 +25,8 @@ pub(super) fn read(input: InputId, bytes: &[u8], lines: u64, cx: &mut Cx<'_>) {
     while end > least && number > 0 {
         let start = memrchr(b'\n', bytes.get(..end).unwrap_or_default()).map_or(0, |at| at + 1);
         for segment in segments(bytes, number, start, end) {
-            if cx.is_consumed(segment.byte) || cx.events().iter().any(|event| event.span.byte == segment.byte) {
+            if cx.is_consumed(segment.byte) || cx.events().iter().any(|event| event.span.byte == segment.byte)
+            {
                 continue;
             }
             let line = segment.parse(input);

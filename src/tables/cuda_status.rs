@@ -169,7 +169,9 @@ pub fn cut_text(line: &str) -> Option<&'static CudaStatus> {
     let mut found: Option<&'static CudaStatus> = None;
     for status in STATUSES.iter().filter(|status| status.wording == Wording::CudaOnly) {
         for text in status.texts {
-            let begins = |len: usize| text.get(..len).is_some_and(|head| ends_with_words(&line, &head.to_ascii_lowercase()));
+            let begins = |len: usize| {
+                text.get(..len).is_some_and(|head| ends_with_words(&line, &head.to_ascii_lowercase()))
+            };
             if (CUT_BYTES..text.len()).any(begins) {
                 match found {
                     Some(other) if other.code != status.code => return None,

@@ -94,6 +94,14 @@ pub fn collect(case: &Case, apart: &Apart) -> Vec<Failure> {
         }
     }
     failures.extend(compared(case, &failures));
+    if failures.is_empty()
+        && let Some((id, event, _)) = super::stacks::dumps(case).next()
+    {
+        let why = "stacks of running processes: they show where each one stands, and no failure";
+        let mut shown = failure(id, event, Claim::new(FailureClass::Undecided, Weight::Hint, why));
+        (shown.rank, shown.pid) = (None, None);
+        failures.push(shown);
+    }
     drop_notices(&mut failures);
     let agreed = failures.iter().any(loses_a_gpu);
     for failure in &mut failures {
@@ -202,6 +210,7 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
         Data::SanitizerSummary(_)
         | Data::WorkStatus(_)
         | Data::NativeFrames(_)
+        | Data::StackDump(_)
         | Data::Command(_)
         | Data::Environment(_)
         | Data::Shape(_)

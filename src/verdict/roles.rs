@@ -95,7 +95,10 @@ fn choose(failures: &[Failure]) -> Option<usize> {
 fn is_unnamed_gpu_error(failure: &Failure) -> bool {
     failure.class == FailureClass::Undecided
         && failure.weight == Weight::Hint
-        && failure.code.as_ref().is_some_and(|code| !matches!(code.domain, "exit" | "signal" | "xid" | "nccl"))
+        && failure
+            .code
+            .as_ref()
+            .is_some_and(|code| !matches!(code.domain, "exit" | "signal" | "xid" | "nccl"))
 }
 
 /// Position of the earliest failure for which `wanted` holds.

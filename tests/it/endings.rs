@@ -59,7 +59,11 @@ fn what_lacks_its_telling_part_is_undecided() {
         "Error: llama runner process has terminated: signal: aborted (core dumped) CUDA error: CUBLAS_STATUS_EXECUTION_FAILED\n  current device: 0, in function ggml_cuda_op at /src/ggml-cuda.cu:1905\n",
         "RuntimeError: CUDA error: an illegal ",
     ] {
-        assert_eq!((class(log), judge(log).certainty), (FailureClass::Undecided, Certainty::Undecided), "{log}");
+        assert_eq!(
+            (class(log), judge(log).certainty),
+            (FailureClass::Undecided, Certainty::Undecided),
+            "{log}"
+        );
     }
     assert_eq!(class(&format!("{head}ValueError: bad\n")), FailureClass::PythonError);
 }
@@ -96,4 +100,34 @@ fn drivers_say_what_they_say_in_many_words() {
     assert_eq!(class(unknown), FailureClass::Undecided);
     let wrapped = "2019-06-13 01:17:08.886805: E local_client.cc:672] Execution of replica 0 failed: Resource exhausted: Out \nof memory while trying to allocate 5520758552 bytes.\n";
     assert_eq!(class(wrapped), FailureClass::GpuOom);
+}
+
+#[test]
+fn stacks_of_running_processes_show_where_each_stands() {
+    let dump = |pid: u32, frames: &str| {
+        format!(
+            "Process {pid}: python3 train.py\nPython v3.11.9 (/usr/bin/python3.11)\n\nThread {pid} (active): \"MainThread\"\n{frames}    <module> (train.py:340)\n\n"
+        )
+    };
+    let waits = "    all_gather_into_tensor (torch/distributed/distributed_c10d.py:3795)\n    forward (train.py:210)\n";
+    let log = dump(9100, waits)
+        + &dump(9101, "    read (ssl.py:1167)\n    upload (train.py:255)\n")
+        + &dump(9102, waits);
+    let verdict = judge(&log);
+    assert_eq!((verdict.class, verdict.root_rank), (FailureClass::Undecided, None));
+    assert_eq!(
+        verdict.summary,
+        "Stacks of 3 running processes: they show where each one stands, and no failure. In a collective (all_gather_into_tensor): process 9100, process 9102. Elsewhere: process 9101 in read (ssl.py:1167), from upload (train.py:255)."
+    );
+    let died = log + "ValueError: bad\n";
+    assert_eq!(class(&died), FailureClass::PythonError);
+}
+
+#[test]
+fn a_finished_run_that_quotes_errors_failed_of_none() {
+    let log = "INFO: retry policy: will restart job on \"CUDA error: an illegal memory access was encountered\" or \"NCCL error\"\nINFO: step 1 loss 2.0\nINFO: training finished in 312.1 s, exit code 0\n";
+    assert_eq!(judge(log).certainty, Certainty::Supported);
+    assert_eq!(class(log), FailureClass::None);
+    let metric = "12/100 [==>...] - ETA: 3:59 - loss: 1.8e-05 - mean_squared_error: 9.0033e-08\n";
+    assert_eq!(class(metric), FailureClass::None);
 }

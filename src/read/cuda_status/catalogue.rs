@@ -17,10 +17,13 @@ const LINES: usize = 8;
 /// Whether a line is a row of a list.
 pub fn holds(line: &Line<'_>, cx: &Cx<'_>) -> bool {
     let body = line.body().trim();
-    let text = || cuda_status::text_in(body).filter(|found| found.range == (0..body.len())).map(|found| found.status);
+    let text = || {
+        cuda_status::text_in(body).filter(|found| found.range == (0..body.len())).map(|found| found.status)
+    };
     let Some(own) = alone(body).or_else(text) else { return false };
     let other = |next: &Line<'_>| alone(next.body().trim()).is_some_and(|status| status.code != own.code);
-    let named = alone(body).is_some() || cx.before(line, 1).iter().any(|back| alone(back.body().trim()).is_some());
+    let named =
+        alone(body).is_some() || cx.before(line, 1).iter().any(|back| alone(back.body().trim()).is_some());
     named && (cx.after(line).take(LINES).any(|next| other(&next)) || cx.before(line, LINES).iter().any(other))
 }
 

@@ -116,6 +116,17 @@ pub struct FatalSignal {
     pub native: Vec<NativeFrame>,
 }
 
+/// The main thread of a running process, as a profiler printed it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StackDump {
+    /// Process.
+    pub pid: Option<u32>,
+    /// Whether it ran on a CPU.
+    pub active: bool,
+    /// Frames, innermost first.
+    pub frames: Vec<PyFrame>,
+}
+
 /// Why a process aborted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

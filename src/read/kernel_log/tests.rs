@@ -198,7 +198,8 @@ fn memory_kills() {
 
 #[test]
 fn a_call_of_the_killer_counts_where_no_kill_follows() {
-    let asked = "[1.5] python3 invoked oom-killer: gfp_mask=0x1, order=0, oom_score_adj=0\n[1.6] Call Trace:\n";
+    let asked =
+        "[1.5] python3 invoked oom-killer: gfp_mask=0x1, order=0, oom_score_adj=0\n[1.6] Call Trace:\n";
     assert_eq!(kills(asked), [OomKill::default()]);
     let both = format!("{asked}[1.9] Out of memory: Killed process 4321 (python3) total-vm:99kB\n");
     assert_eq!(kills(&both).len(), 1);

@@ -170,7 +170,10 @@ fn tegra(body: &str) -> Option<Xid> {
         xid: 31,
         address: field("fault addr:").as_deref().and_then(hex).map(|(value, _)| value),
         fault_type: field("fault type:"),
-        access: ["read", "write", "atomic"].iter().find(|word| access.contains(**word)).map(|&word| word.to_owned()),
+        access: ["read", "write", "atomic"]
+            .iter()
+            .find(|word| access.contains(**word))
+            .map(|&word| word.to_owned()),
         detail: clip(body.trim(), DETAIL_LIMIT_BYTES).to_owned(),
         count: 1,
         ..Xid::default()

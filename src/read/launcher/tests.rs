@@ -95,7 +95,9 @@ fn clean_up_is_no_failure() {
         [Cleanup { pid: Some(705), signal: Some(15), told_to_stop: false, stop: None }]
     );
     assert_eq!(
-        cleanups("W0227 17:39:41.936000 293814 torch/x/api.py:766] Closing process 293866 via signal SIGTERM\n"),
+        cleanups(
+            "W0227 17:39:41.936000 293814 torch/x/api.py:766] Closing process 293866 via signal SIGTERM\n"
+        ),
         [Cleanup { pid: Some(293_866), signal: Some(15), told_to_stop: false, stop: None }]
     );
     assert_eq!(
@@ -265,7 +267,10 @@ fn a_childs_return_code_tells_its_signal() {
         ("WARNING:trainer:eval failed (returncode=-11), continuing without metrics\n", 11),
         ("eval subprocess exited with -11\n", 11),
         ("CompletedProcess(args=['python', 'eval.py'], returncode=-9)\n", 9),
-        ("subprocess.CalledProcessError: Command '['python', 'eval.py']' died with <Signals.SIGSEGV: 11>.\n", 11),
+        (
+            "subprocess.CalledProcessError: Command '['python', 'eval.py']' died with <Signals.SIGSEGV: 11>.\n",
+            11,
+        ),
     ];
     for (text, signal) in table {
         assert_eq!(ends(text), [(exits(text)[0].reporter, Some(-i64::from(signal)), Some(signal))], "{text}");

@@ -17,8 +17,11 @@ const TIMED_OUT: u32 = 110;
 pub(super) fn parse(body: &str) -> Option<NcclLine> {
     let status = small_after(body, "non-zero status: ").filter(|&status| status > 0);
     let any = |words: &[&str]| words.iter().any(|word| body.contains(word));
-    let transport =
-        any(&["init failed for transport: ", "Unable to initialize any transports", "init failed for remote transport"]);
+    let transport = any(&[
+        "init failed for transport: ",
+        "Unable to initialize any transports",
+        "init failed for remote transport",
+    ]);
     let own = status.is_some() && any(&["nvshmem", "NVSHMEM", "/ibgda", "/ibrc", "/transport", "ep_connect"]);
     let cuda = any(&["cuda failed", "cuda error", "CUDA error"]);
     (transport || own && !cuda).then(|| NcclLine {

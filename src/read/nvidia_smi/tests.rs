@@ -159,7 +159,9 @@ fn a_section_quoted_without_its_page_is_a_state() {
     let found = super::excerpts(InputId(0), log.as_bytes());
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].span.line, found[0].span.byte), (5, log.find("        Pending").unwrap() as u64));
-    assert!(matches!(&found[0].data, Data::DriverFault(fault) if fault.state && fault.kind == DriverFaultKind::Ecc));
+    assert!(
+        matches!(&found[0].data, Data::DriverFault(fault) if fault.state && fault.kind == DriverFaultKind::Ecc)
+    );
     assert!(super::excerpts(InputId(0), log.replace(": Yes", ": No").as_bytes()).is_empty());
     assert!(super::excerpts(InputId(0), b"the Remapped Rows of it\n  Pending : Yes\n").is_empty());
 }

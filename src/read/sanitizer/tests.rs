@@ -270,5 +270,8 @@ fn racecheck_warnings_of_the_first_generation_are_hazards() {
     let found = records(
         "========= WARN:(Warp Level Programming) Potential RAW hazard detected at __shared__ 0xf4 in block (0, 0, 0) :\n=========     Write Thread (24, 0, 0) at 0x00001ab0 in /src/scan.cuh:146:kernel(int*)\n=========     Read Thread (8, 0, 0) at 0x00001ad0 in /src/scan.cuh:147:kernel(int*)\n",
     );
-    assert_eq!((found.len(), found[0].finding, found[0].thread), (1, SanitizerFinding::Race, Some([24, 0, 0])));
+    assert_eq!(
+        (found.len(), found[0].finding, found[0].thread),
+        (1, SanitizerFinding::Race, Some([24, 0, 0]))
+    );
 }

@@ -255,7 +255,9 @@ fn shells_speak_other_languages_and_pastes_are_marked_up() {
             })
             .collect()
     };
-    for text in ["**Killed**\n", "`Killed`\n", "已杀死\n", "Getötet\n", "__Killed__\n", "Terminado (killed)\n"] {
+    for text in
+        ["**Killed**\n", "`Killed`\n", "已杀死\n", "Getötet\n", "__Killed__\n", "Terminado (killed)\n"]
+    {
         assert_eq!(exit(text), [(Some(9), None)], "{text}");
     }
     assert_eq!(exit("run.sh: 行 3: 77 已杀死               python train.py\n"), [(Some(9), Some(77))]);

@@ -169,7 +169,9 @@ fn api_echo(record: &SanitizerRecord) -> Option<Claim> {
     let row = record.code.and_then(cuda_status::by_code);
     let sticky = row.is_some_and(cuda_status::CudaStatus::is_sticky_device_fault);
     let class = match row {
-        Some(row) if sticky || matches!(row.class, FailureClass::GpuOom | FailureClass::Undecided) => row.class,
+        Some(row) if sticky || matches!(row.class, FailureClass::GpuOom | FailureClass::Undecided) => {
+            row.class
+        }
         _ => FailureClass::ApiError,
     };
     let relayed = sticky.then_some(Messenger::SanitizerEcho);

@@ -15,7 +15,7 @@ use super::Claim;
 /// A traceback that ends in an exception.
 pub fn traceback(traceback: &Traceback) -> Option<Claim> {
     if traceback.cut && !traceback.ignored {
-        let why = "a traceback that is cut off: its exception is not in the input";
+        let why = "a traceback is cut off before its exception";
         return Some(Claim::new(FailureClass::Undecided, Weight::Hint, why));
     }
     exception(traceback.exception.as_ref()?)
@@ -23,7 +23,7 @@ pub fn traceback(traceback: &Traceback) -> Option<Claim> {
 
 /// Advice that a framework prints under a GPU error alone: where its error's line is missing, there was one.
 pub fn advice(advice: Advice) -> Option<Claim> {
-    let why = "advice that is printed under a GPU error alone; the line of the error is not in the input";
+    let why = "advice that is printed under a GPU error alone, whose own line is not in the input";
     (advice != Advice::Search).then(|| Claim::new(FailureClass::Undecided, Weight::Hint, why))
 }
 
