@@ -23,6 +23,7 @@ pub mod launcher;
 pub mod library;
 pub mod lines;
 pub mod loose_json;
+mod mention;
 pub mod model_config;
 #[cfg(test)]
 mod mutations;
@@ -47,7 +48,9 @@ pub mod sanitizer_xml;
 pub mod scan;
 pub mod shapes;
 pub mod signal;
+pub mod stack_dump;
 mod steps;
+mod tail;
 pub mod times;
 pub mod traceback;
 pub mod tritonparse;
@@ -114,6 +117,7 @@ pub fn read_text_watched(input: InputId, bytes: &[u8], progress: &Progress) -> R
     }
     scan.skip_to_end();
     progress.add(scan.bytes_done() - counted);
+    tail::read(input, bytes, scan.lines(), &mut reader.cx);
     reader.finish(scan.lines())
 }
 
@@ -206,7 +210,7 @@ impl<'a> Reader<'a> {
 
     /// Offers a line to the producers whose literals it holds, until one has spent it.
     fn offer(&mut self, line: &Line<'_>) {
-        if usage::describes_option(line, self.bytes) {
+        if usage::describes_option(line, self.bytes) || mention::is_setting(line) {
             return;
         }
         let hits = prefilter::hits(&line.text);

@@ -14,6 +14,7 @@ pub mod ranks;
 mod restart;
 mod roles;
 pub mod shapes;
+mod stacks;
 mod summary;
 pub mod told;
 
@@ -26,8 +27,8 @@ pub use ranks::{RankRow, RankState};
 pub use restart::{Restart, RestartAdvice};
 pub use roles::messenger_name;
 
-use crate::case::{Case, Note};
-use crate::read::event::{CollectiveName, Messenger};
+use crate::case::{Case, Fact, Note};
+use crate::read::event::{CollectiveName, Data, Messenger};
 use crate::tables::class::FailureClass;
 
 use failure::Weight;
@@ -72,6 +73,8 @@ pub struct Verdict {
     pub mitigations: Vec<Mitigation>,
     /// Why the class is only suspected, where something speaks against it.
     pub doubt: Option<String>,
+    /// What the input lacks, where that is why nothing is decided: a phrase, or a sentence of its own with its full stop.
+    pub gap: Option<String>,
     /// What was left out of the failures.
     pub notes: Vec<Note>,
     /// Kernel lines that nothing ties to the failure.
@@ -123,6 +126,7 @@ pub fn judge(case: &Case) -> Verdict {
     let asynchronous = root.and_then(|root| places::asynchronous(case, root, places.notice.as_ref()));
     let shapes = shapes::rows(case, root);
     let doubt = doubt(case, &failures);
+    let gap = gap(case, &failures);
     let mut hypotheses = root
         .map(|root| {
             cause::hypotheses(&cause::View {
@@ -156,6 +160,7 @@ pub fn judge(case: &Case) -> Verdict {
         next: Vec::new(),
         mitigations: Vec::new(),
         doubt,
+        gap,
         notes,
         apart,
     };
@@ -227,12 +232,32 @@ fn doubt(case: &Case, failures: &[Failure]) -> Option<String> {
     if root.weight <= Weight::State {
         return Some(root.why.clone());
     }
+    let cut = root.evidence.first().and_then(|id| case.get(*id)).is_some_and(|evidence| {
+        matches!(&evidence.fact, Fact::Event(event) if matches!(&event.data, Data::Status(status) if status.cut))
+    });
+    if cut && root.class != FailureClass::Undecided {
+        return Some(root.why.clone());
+    }
     if root.is_xid() && is_beside_an_exception(root, failures) {
         return Some(
             "nothing ties the kernel's line to the job, which died of an exception of its own".to_owned(),
         );
     }
     handled::doubt(case, failures)
+}
+
+/// Why nothing is decided, where the input itself shows what it lacks.
+fn gap(case: &Case, failures: &[Failure]) -> Option<String> {
+    let root = failures.first().filter(|root| root.class == FailureClass::Undecided)?;
+    match &case.get(*root.evidence.first()?)?.fact {
+        Fact::Event(event) => match &event.data {
+            Data::Traceback(_) | Data::Advice(_) => Some(root.why.clone()),
+            Data::PeerLost(_) => Some(root.why.clone()),
+            Data::StackDump(_) => stacks::sentence(case),
+            _ => None,
+        },
+        Fact::Derived(_) => None,
+    }
 }
 
 /// Makes class and cause agree: a cause that implies the class is no surer than it. Returns the certainty of the class.

@@ -40,6 +40,7 @@ pub const LITERALS: &[&str] = &[
     "in the compilation of",
     "Ptx assembly aborted",
     "Unsupported gpu architecture",
+    "LLVM ERROR: ",
 ];
 
 static OUT_OF_RESOURCE: Pattern = Pattern::new(
@@ -49,6 +50,9 @@ static TOO_MUCH: Pattern = Pattern::new(
     r"uses too much (shared data|global constant data|parameter space|local data|shared memory)\s*\((0x[0-9a-fA-F]+|\d+) bytes(?: \+ \S+ bytes system)?, (0x[0-9a-fA-F]+|\d+)(?: bytes)? max",
 );
 static PTXAS: Pattern = Pattern::new(r"ptxas (?:\S+, line \d+; )?(fatal|error)\b\s*:? *(.*)$");
+static LLVM: Pattern = Pattern::new(
+    r"LLVM ERROR: (Cannot select.*|.*[Uu]nsupported .*|.*not supported.*|unable to translate.*)$",
+);
 static NVCC: Pattern = Pattern::new(r"nvcc (?:fatal|error)\s*: *(.*)$");
 static EDG: Pattern = Pattern::new(r"^(?:.*\s)?(\S+?)\((\d+)\): error:? (.*)$");
 static GCC: Pattern = Pattern::new(r"^(\S+?):(\d+):(?:\d+:)? fatal error: (.*)$");
@@ -68,7 +72,8 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
     if SPEAKS_OF.is_match(body) {
         return Taken::No;
     }
-    let data = if let Some(refused) = refused(body) {
+    // The assembler refuses a kernel before anything is launched.
+    let data = if let Some(refused) = refused(body).filter(|_| !PTXAS.is_match(body)) {
         Data::Launch(refused)
     } else if let Some(failure) = triton(line, cx).or_else(|| wrapper(line, cx)).or_else(|| compiler(body)) {
         Data::Compile(failure)
@@ -157,6 +162,9 @@ fn compiler(body: &str) -> Option<CompileFailure> {
     if let Some(found) = PTXAS.captures(body) {
         return failure("ptxas", found.get(2).map_or("", |part| part.as_str()), place::find(body));
     }
+    if let Some(message) = LLVM.group(body, 1) {
+        return failure("llvm", message, None);
+    }
     if let Some(message) = NVCC.group(body, 1) {
         return failure("nvcc", message, None);
     }
@@ -226,7 +234,7 @@ mod tests {
             expected(2_097_152, 232_448)
         );
         assert_eq!(
-            first("ptxas error   : Entry function 'k' uses too much shared data (0x12000 bytes, 0xc000 max)"),
+            first("Entry function 'k' uses too much shared data (0x12000 bytes, 0xc000 max)"),
             expected(0x12000, 0xc000)
         );
     }
@@ -269,6 +277,18 @@ mod tests {
                 "collect2: error: ld returned 1 exit status",
                 "linker",
                 "collect2: error: ld returned 1 exit status",
+                None,
+            ),
+            (
+                "ptxas error   : Entry function 'k' uses too much shared data (0xc400 bytes, 0xc000 max)",
+                "ptxas",
+                "Entry function 'k' uses too much shared data (0xc400 bytes, 0xc000 max)",
+                None,
+            ),
+            (
+                "LLVM ERROR: Cannot select: intrinsic %llvm.nvvm.tcgen05.wait.st",
+                "llvm",
+                "Cannot select: intrinsic %llvm.nvvm.tcgen05.wait.st",
                 None,
             ),
             ("RuntimeError: PassManager::run failed", "triton", "PassManager::run failed", None),

@@ -8,6 +8,7 @@
 //! call that *reported* it, and whether the printer relays it; [`Data::LaunchMention`] where the message names a launch.
 //! It leaves advice, device assertions, sanitizer records, Xid lines and allocator messages to their readers.
 
+mod catalogue;
 mod neighbours;
 mod number;
 mod printer;
@@ -78,6 +79,9 @@ pub const LITERALS: &[&str] = &[
     "IllegalAddress",
     "CUDA kernel fail",
     "CUDA graph capture",
+    "unsupported display driver",
+    "forward compatibility was attempted",
+    "hardware stack error",
 ];
 
 static NAME: Pattern = Pattern::new(
@@ -86,6 +90,8 @@ static NAME: Pattern = Pattern::new(
 static UNKNOWN_TEXT: Pattern = Pattern::new(
     r"^(?:[\w.]*(?:Error|Exception): |what\(\):\s+|terminate.*: )?(?:CUDA error|HIP error|Triton Error \[\w+\]): [a-z]",
 );
+/// ggml's last line, after the lines that name the error: `ggml-cuda.cu:88: CUDA error`.
+static UNNAMED: Pattern = Pattern::new(r"^\s*(?:GGML_ABORT: )?\S+\.cuh?:\d+: (?:CUDA|ROCm) error\s*$");
 static LIBRARY_NAME: Pattern =
     Pattern::new(r"\b(?:CU[A-Z]+_STATUS_|NVRTC_ERROR|CUFFT_|HIPBLAS_STATUS|nccl[A-Z])");
 static API: Pattern = Pattern::new(
@@ -127,7 +133,17 @@ struct Found {
 /// Reads the status of a line.
 pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
     let body = sense::before_advice(line.body());
-    let Some(found) = find(body) else { return Taken::No };
+    let Some(mut found) = find(body) else { return Taken::No };
+    if catalogue::holds(line, cx) {
+        return Taken::No;
+    }
+    if UNNAMED.is_match(body) && cx.after_in_stream(line, 1).any(|next| find(next.body()).is_some()) {
+        return Taken::No; // The head of a message of two lines.
+    }
+    let cut = found.status.is_none() && found.name.is_none() && ends_here(line, cx);
+    if cut {
+        found.status = cuda_status::cut_text(body.trim_end());
+    }
     let mut status = Status {
         code: found.status.map(|status| status.code),
         printed_number: found.number,
@@ -137,6 +153,7 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
         api: api_in(body),
         reported_from: place::find(body),
         device: DEVICE.number(body),
+        cut: cut && found.status.is_some(),
     };
     neighbours::complete(&mut status, line, cx);
     if status.producer.is_empty() {
@@ -152,6 +169,12 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
         cx.push(line, Data::LaunchMention(launch));
     }
     Taken::Part
+}
+
+/// Whether nothing but blanks follows a line.
+fn ends_here(line: &Line<'_>, cx: &Cx<'_>) -> bool {
+    let rest = usize::try_from(line.end).ok().and_then(|end| cx.bytes().get(end..));
+    rest.is_some_and(|rest| rest.len() <= 64 && rest.trim_ascii().is_empty())
 }
 
 /// The status that a message reports; none where it only speaks of one.
@@ -172,7 +195,9 @@ fn find(body: &str) -> Option<Found> {
     if status.is_some_and(|status| status.code == 600) {
         return None; // An event that isn't done yet is no failure.
     }
-    let is_unknown = status.is_none() && UNKNOWN_TEXT.is_match(body) && !LIBRARY_NAME.is_match(body);
+    let is_unknown = status.is_none()
+        && (UNKNOWN_TEXT.is_match(body) || UNNAMED.is_match(body))
+        && !LIBRARY_NAME.is_match(body);
     (status.is_some() || is_unknown).then(|| Found {
         status,
         number: number.map(|(number, _)| number),

@@ -26,7 +26,7 @@ pub use gpu::{
 };
 pub use host::{
     Abort, AbortReason, Chain, Cleanup, Exception, ExitReporter, FatalSignal, NativeFrame, NativeFrames,
-    ProcessExit, PyFrame, SignalReporter, Stop, Traceback,
+    ProcessExit, PyFrame, SignalReporter, StackDump, Stop, Traceback,
 };
 pub use probe::{
     ProbeBinding, ProbeBoundary, ProbeControl, ProbeDevice, ProbeFault, ProbeFinding, ProbeKernel,
@@ -209,6 +209,8 @@ pub enum Data {
     CollectiveMismatch(CollectiveMismatch),
     /// The heartbeat monitor or the store gave up, or a peer's connection closed.
     PeerLost(PeerLost),
+    /// The stack of a running process: where it stood when somebody asked, and no failure.
+    StackDump(StackDump),
     /// A process ended: exit code or signal, as a launcher, shell or scheduler reports it.
     Exit(ProcessExit),
     /// A launcher ends a process as clean-up.

@@ -29,6 +29,7 @@ pub const LITERALS: &[&str] = &[
     "Free memory on device",
     "to allocate CUDA",
     "ResourceExhausted",
+    "Resource exhausted: ",
     "Dst tensor is not initialized",
     "OutOfDeviceMemory",
 ];
@@ -110,9 +111,17 @@ static DEVICE: Pattern = Pattern::new(r"(?i)(?:\bGPU[ :_]?|\bdevice:? ?(?:GPU:)?
 
 /// Reads a message that GPU memory ran out.
 pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
-    let Some(found) = parse(line.body()) else { return Taken::No };
+    let Some(found) = parse(line.body()).or_else(|| wrapped(line, cx)) else { return Taken::No };
     cx.push(line, Data::GpuOutOfMemory(found));
     Taken::Part
+}
+
+/// A message that was wrapped inside its phrase: `Resource exhausted: Out` and `of memory while trying to allocate …` below.
+fn wrapped(line: &Line<'_>, cx: &Cx<'_>) -> Option<GpuOutOfMemory> {
+    let body = line.body().trim_end();
+    let open = ["Resource exhausted: ", "RESOURCE_EXHAUSTED: "].iter().any(|head| body.contains(head));
+    let next = cx.after_in_stream(line, 1).next().filter(|_| open)?;
+    parse(&format!("{body} {}", next.body().trim_start()))
 }
 
 /// What the message says; none where it is no such message.

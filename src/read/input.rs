@@ -63,7 +63,9 @@ pub fn read_input(input: InputId, kind: InputKind, bytes: &[u8], progress: &Prog
         InputKind::Dcgm => InputReading { reading: dcgm::read(input, bytes), ..InputReading::default() },
         InputKind::Tritonparse => trace(input, bytes),
         kind if kind.is_line_text() => {
-            InputReading { reading: text(input, bytes, progress), ..InputReading::default() }
+            let mut reading = text(input, bytes, progress);
+            reading.events.extend(nvidia_smi::excerpts(input, bytes));
+            InputReading { reading, ..InputReading::default() }
         }
         InputKind::Empty => InputReading::default(),
         _ => InputReading { unread: true, ..InputReading::default() },

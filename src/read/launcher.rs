@@ -20,6 +20,7 @@ pub const LITERALS: &[&str] = &[
     "Killing subprocess",
     " died",
     "eturn code",
+    "returncode",
     "spawned with command",
     "rror",
     "srun:",
@@ -86,15 +87,18 @@ fn cleanup(body: &str) -> Option<Cleanup> {
         let signal = signals::name_in(rest).map(|signal| signal.number);
         return Some(Cleanup { pid: small(rest).map(|(pid, _)| pid), signal, ..Cleanup::default() });
     }
+    if let Some(rest) = after(body, "Closing process ").filter(|rest| rest.contains(" via signal ")) {
+        let signal = signals::name_in(rest).map(|signal| signal.number);
+        return Some(Cleanup { pid: small(rest).map(|(pid, _)| pid), signal, ..Cleanup::default() });
+    }
     if let Some(rest) = after(body, "Unable to shutdown process ") {
         return Some(Cleanup { pid: small(rest).map(|(pid, _)| pid), signal: Some(9), ..Cleanup::default() });
     }
     if let Some(rest) = after(body, "Killing subprocess ") {
         return Some(Cleanup { pid: small(rest).map(|(pid, _)| pid), signal: Some(9), ..Cleanup::default() });
     }
-    let stop = stop(body);
+    let stop = stop(body).or_else(|| body.contains("death signal").then_some(Stop::Signal));
     let told = stop.is_some()
-        || body.contains("death signal")
         || body.contains("SignalException") && body.contains("got signal")
         || body.contains("SIGTERM")
             && ["received", "caught", "got "].iter().any(|word| has_any_case(body, word))

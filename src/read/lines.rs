@@ -125,11 +125,35 @@ pub fn segments(bytes: &[u8], number: u64, start: usize, end: usize) -> Vec<Segm
         let len = memchr(b'\r', rest).unwrap_or(rest.len());
         if len > 0 {
             let piece = rest.get(..len).unwrap_or_default();
-            pieces.push(Segment { number, byte: (start + at) as u64, bytes: piece });
+            let cut = report_inside(piece, bytes.get(end..).unwrap_or_default()).unwrap_or(0);
+            for (from, bytes) in [(0, piece.get(..cut)), (cut, piece.get(cut..))] {
+                if let Some(bytes) = bytes.filter(|bytes| !bytes.is_empty()) {
+                    pieces.push(Segment { number, byte: (start + at + from) as u64, bytes });
+                }
+            }
         }
         at += len + 1;
     }
     pieces
+}
+
+/// Where a sanitizer's record begins behind output that the program had not ended: `test_a ... ========= Invalid __global__
+/// read`. A record whose next line begins behind the same words has them as its prefix.
+fn report_inside(piece: &[u8], rest: &[u8]) -> Option<usize> {
+    const MARKER: &[u8] = b"========= ";
+    const HEADS: [&[u8]; 7] = [
+        b"Invalid __",
+        b"Uninitialized __",
+        b"Program hit ",
+        b"Barrier error",
+        b"Malloc/Free ",
+        b"Error: ",
+        b"ERROR: ",
+    ];
+    let at = memchr::memmem::find(piece, MARKER).filter(|&at| at > 0)?;
+    let after = piece.get(at + MARKER.len()..)?;
+    let alone = rest.trim_ascii_start().starts_with(MARKER.trim_ascii_end());
+    (alone && HEADS.iter().any(|head| after.starts_with(head))).then_some(at)
 }
 
 /// A producer's view of the log around a line, and where it puts what it read.

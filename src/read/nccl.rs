@@ -4,6 +4,7 @@
 //! result. Out: [`Data::Nccl`] and [`Data::NcclResult`]. It leaves alone the CUDA status inside a line (the status reader
 //! wants it too) and every INFO line but the return chain and the service thread's.
 
+mod nvshmem;
 mod result;
 mod topic;
 
@@ -22,6 +23,10 @@ pub const LITERALS: &[&str] = &[
     "rror",
     "ailure",
     "<warn>",
+    "ompletion from peer",
+    "non-zero status: ",
+    "failed for transport",
+    "initialize any transports",
     "Duplicate GPU",
     "collective",
 ];
@@ -35,7 +40,7 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
     if let Some(message) = after(body, "NCCL INFO ") {
         return information(line, message, cx);
     }
-    if let Some(event) = plug_in(body) {
+    if let Some(event) = plug_in(body).or_else(|| nvshmem::parse(body)) {
         cx.push(line, Data::Nccl(event));
         return Taken::Part;
     }
@@ -162,6 +167,9 @@ fn plug_in(body: &str) -> Option<NcclLine> {
         body.split_once("UCX ").filter(|(_, rest)| rest.trim_start().starts_with("ERROR"))
     {
         ("ERROR", message.trim_start().strip_prefix("ERROR")?)
+    } else if let Some(at) = body.find("NET/IB").filter(|_| body.contains("Got completion from peer")) {
+        // A paste may begin behind the head.
+        ("WARN", body.get(at..)?)
     } else if body.starts_with("Duplicate GPU detected")
         || body.contains("ismatched collective detected")
         || body.starts_with("collective mismatch error")
@@ -171,7 +179,7 @@ fn plug_in(body: &str) -> Option<NcclLine> {
         return None;
     };
     let message = message.trim();
-    let ofi = level == "WARN";
+    let ofi = level == "WARN" && !message.starts_with("NET/IB");
     let named = topic(message, None);
     Some(NcclLine {
         level: level.to_owned(),

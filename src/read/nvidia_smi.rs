@@ -60,6 +60,43 @@ pub fn add_text(mut reading: Reading, input: InputId, bytes: &[u8]) -> Reading {
     reading
 }
 
+/// Sections that people quote without the page's head.
+const QUOTED_SECTIONS: [&str; 3] = ["Remapped Rows", "ECC Errors", "Retired Pages"];
+/// Quoted sections that are read.
+const SECTION_LIMIT: usize = 32;
+
+/// What sections of a page say that stand in another text, by themselves.
+#[must_use]
+pub fn excerpts(input: InputId, bytes: &[u8]) -> Vec<Event> {
+    let mut found = Vec::new();
+    let starts = QUOTED_SECTIONS.iter().flat_map(|name| memchr::memmem::find_iter(bytes, name.as_bytes()));
+    for at in starts.take(SECTION_LIMIT) {
+        let start = memchr::memrchr(b'\n', bytes.get(..at).unwrap_or_default()).map_or(0, |end| end + 1);
+        let rest = bytes.get(start..).unwrap_or_default();
+        let mut lines = rest.split_inclusive(|&byte| byte == b'\n');
+        let head = lines.next().unwrap_or_default();
+        let title = head.trim_ascii();
+        if head.len() - head.trim_ascii_start().len() == 0
+            || !QUOTED_SECTIONS.iter().any(|name| name.as_bytes() == title)
+        {
+            continue;
+        }
+        let indent = |line: &[u8]| line.len() - line.trim_ascii_start().len();
+        let below = lines.take_while(|line| !line.trim_ascii().is_empty() && indent(line) > indent(head));
+        let len = head.len() + below.map(<[u8]>::len).sum::<usize>();
+        let line = memchr::memchr_iter(b'\n', bytes.get(..start).unwrap_or_default()).count() as u64;
+        let mut fields = fields::of_text(rest.get(..len).unwrap_or_default());
+        for field in &mut fields {
+            field.line += line;
+            field.byte += start;
+        }
+        found.extend(
+            events(input, &fields).into_iter().filter(|event| matches!(event.data, Data::DriverFault(_))),
+        );
+    }
+    found
+}
+
 /// What the tool says of a GPU in its own page is a state, also where it says it on a line of its own.
 fn as_state(event: &mut Event) {
     if let Data::DriverFault(fault) = &mut event.data {

@@ -25,6 +25,8 @@ pub const LITERALS: &[&str] = &[
     "by peer",
     " died",
     "actor is dead",
+    "marked dead",
+    "aylet is terminated",
     "be stuck",
     "oordination",
     "subset of ranks",

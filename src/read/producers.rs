@@ -18,6 +18,7 @@ pub struct Producer {
 /// Every producer, in the order in which a line is offered to them. At most 64.
 #[rustfmt::skip]
 pub static PRODUCERS: &[Producer] = &[
+    Producer { name: "stack dump", literals: super::stack_dump::LITERALS, read: super::stack_dump::read },
     Producer { name: "sanitizer", literals: super::sanitizer::LITERALS, read: super::sanitizer::read },
     Producer { name: "python traceback", literals: super::traceback::LITERALS, read: super::traceback::read },
     Producer { name: "process group", literals: super::process_group::LITERALS, read: super::process_group::read },

@@ -85,6 +85,8 @@ fn marker_of(body: &str) -> Option<&str> {
         .and_then(|at| head.get(..at))
         .unwrap_or(head);
     let head = head.split("(Warp").next().unwrap_or(head).trim_end();
+    let severity = ["Error:", "Warning:", "ERROR:", "WARN:", "INFO:"];
+    let head = severity.iter().find_map(|word| head.strip_suffix(word)).unwrap_or(head).trim_end();
     let head = match head.find(" Potential") {
         Some(at) => head.get(..at)?,
         None => head,

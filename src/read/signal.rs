@@ -8,7 +8,7 @@ mod abort;
 mod faulthandler;
 pub mod frames;
 mod handler;
-mod shell;
+pub(super) mod shell;
 
 use super::event::Data;
 use super::lines::{Cx, Line, Taken};

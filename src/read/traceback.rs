@@ -40,6 +40,7 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
     let mut consumed = Vec::new();
     let mut foreign = 0;
     let mut end = None;
+    let mut followed = false;
     let mut follow = cx.after_in_stream(line, WINDOW);
     for next in follow.by_ref() {
         match block.take(&next) {
@@ -52,7 +53,10 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
                 end = Some(next);
                 break;
             }
-            Step::Head => break,
+            Step::Head => {
+                followed = true;
+                break;
+            }
             Step::Foreign => {
                 foreign += 1;
                 if foreign > FOREIGN_LIMIT {
@@ -65,7 +69,8 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> Taken {
         continue_message(exception, end, cx);
         cx.claim(end);
     }
-    if block.traceback.frames.is_empty() && block.traceback.exception.is_none() {
+    block.traceback.cut = headed && !followed && block.traceback.exception.is_none();
+    if block.traceback.frames.is_empty() && block.traceback.exception.is_none() && !block.traceback.cut {
         return Taken::No;
     }
     for used in &consumed {
@@ -333,6 +338,22 @@ mod tests {
         let traceback = only("  File \"b.py\", line 7, in g\n    x.item()\nRuntimeError: boom\n");
         assert_eq!(traceback.frames.len(), 1);
         assert_eq!(traceback.exception.unwrap().message, "boom");
+    }
+
+    #[test]
+    fn a_block_without_an_exception_is_cut() {
+        let head = "Traceback (most recent call last):\n";
+        let frames = "  File \"b.py\", line 7, in g\n    x.item()\n  File \"c.py\", line 9, in h\n";
+        for text in [
+            head.to_owned(),
+            format!("{head}{frames}"),
+            format!("{head}{frames}    y()\nRuntimeEr"),
+            format!("{head}{frames}\n\n"),
+        ] {
+            assert!(only(&text).cut, "{text}");
+        }
+        assert!(!only(&format!("{head}{frames}    y()\nKeyError: 'a'\n")).cut);
+        assert!(!only(frames).cut);
     }
 
     #[test]

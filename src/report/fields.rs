@@ -37,6 +37,7 @@ pub fn kind(data: &Data) -> EvidenceKind {
         Data::CollectiveMismatch(_) => EvidenceKind::CollectiveMismatch,
         Data::PeerLost(_) => EvidenceKind::PeerLost,
         Data::Exit(_) => EvidenceKind::Exit,
+        Data::StackDump(_) => EvidenceKind::StackDump,
         Data::Cleanup(_) => EvidenceKind::Cleanup,
         Data::Advice(_) => EvidenceKind::Advice,
         Data::Command(_) => EvidenceKind::Command,
@@ -136,6 +137,10 @@ pub fn fields(event: &Event) -> Map<String, Value> {
             json!({ "pid": c.pid, "signal": c.signal, "told_to_stop": c.told_to_stop, "stop": c.stop })
         }
         Data::Advice(a) => json!({ "advice": a }),
+        Data::StackDump(d) => json!({
+            "pid": d.pid, "active": d.active,
+            "frames": d.frames.iter().map(|f| json!({ "file": show(&f.file), "line": f.line, "function": f.function.as_deref().map(show) })).collect::<Vec<_>>(),
+        }),
         Data::Command(c) => json!({
             "words": c.words.iter().map(|w| show(w)).collect::<Vec<_>>(),
             "environment": c.environment.iter().map(|(n, v)| format!("{}={}", show(n), show(v))).collect::<Vec<_>>(),

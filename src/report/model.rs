@@ -357,6 +357,8 @@ pub enum EvidenceKind {
     Exit,
     Cleanup,
     Advice,
+    /// The stack of a running process.
+    StackDump,
     Command,
     Environment,
     Shape,

@@ -159,6 +159,36 @@ pub fn texts_in(line: &str) -> impl Iterator<Item = TextMatch> + '_ {
     })
 }
 
+/// Fewest bytes of a status text that tell which one was cut.
+const CUT_BYTES: usize = 12;
+
+/// The only status with a text of CUDA's own whose beginning `line` ends with; none where several begin so.
+#[must_use]
+pub fn cut_text(line: &str) -> Option<&'static CudaStatus> {
+    let line = line.to_ascii_lowercase();
+    let mut found: Option<&'static CudaStatus> = None;
+    for status in STATUSES.iter().filter(|status| status.wording == Wording::CudaOnly) {
+        for text in status.texts {
+            let begins = |len: usize| {
+                text.get(..len).is_some_and(|head| ends_with_words(&line, &head.to_ascii_lowercase()))
+            };
+            if (CUT_BYTES..text.len()).any(begins) {
+                match found {
+                    Some(other) if other.code != status.code => return None,
+                    _ => found = Some(status),
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether `line` ends with `head`, which begins at a word.
+fn ends_with_words(line: &str, head: &str) -> bool {
+    let before = line.strip_suffix(head).map(|before| before.chars().next_back());
+    before.is_some_and(|last| !last.is_some_and(char::is_alphanumeric))
+}
+
 /// The first status text in `line`; CUDA's own wordings win over everyday ones.
 #[must_use]
 pub fn text_in(line: &str) -> Option<TextMatch> {
@@ -175,6 +205,17 @@ pub fn text_in(line: &str) -> Option<TextMatch> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cut_text_counts_where_one_status_begins_so() {
+        let code = |line: &str| cut_text(line).map(|status| status.code);
+        assert_eq!(code("RuntimeError: CUDA error: an illegal mem"), Some(700));
+        assert_eq!(code("CUDA error: device-side assert tri"), Some(710));
+        assert_eq!(code("CUDA error: an illegal "), None);
+        assert_eq!(code("CUDA error: an ill"), None);
+        assert_eq!(code("CUDA error: an illegal memory access was encountered"), None);
+        assert_eq!(code("CUDA error: xunspecified launch fai"), None);
+    }
 
     #[test]
     fn rows_are_sorted_and_unique() {

@@ -29,6 +29,57 @@ pub const SIGNALS: &[Signal] = &[
     Signal { number: 15, name: "SIGTERM", text: "Terminated" },
 ];
 
+/// What bash prints in other languages (its own and glibc's translations of [`Signal::text`]), with the signal's number. Only
+/// words that hardly stand alone on a line otherwise.
+pub const TRANSLATED: &[(&str, u32)] = &[
+    ("已杀死", 9),
+    ("已砍掉", 9),
+    ("强制终止", 9),
+    ("強制終了", 9),
+    ("Getötet", 9),
+    ("Processus arrêté", 9),
+    ("Terminado (killed)", 9),
+    ("Ucciso", 9),
+    ("Убито", 9),
+    ("죽었음", 9),
+    ("Unicestwiony", 9),
+    ("段错误", 11),
+    ("記憶體區段錯誤", 11),
+    ("程式記憶體區段錯誤", 11),
+    ("セグメンテーション違反です", 11),
+    ("Speicherzugriffsfehler", 11),
+    ("Erreur de segmentation", 11),
+    ("Violación de segmento", 11),
+    ("Errore di segmentazione", 11),
+    ("Falha de segmentação", 11),
+    ("Ошибка сегментирования", 11),
+    ("세그멘테이션 오류", 11),
+    ("Naruszenie ochrony pamięci", 11),
+    ("已放弃", 6),
+    ("已中止", 6),
+    ("アボートしました", 6),
+    ("Abgebrochen", 6),
+    ("Abortado", 6),
+    ("Annullato", 6),
+    ("Аварийный останов", 6),
+    ("중단됨", 6),
+    ("非法指令", 4),
+    ("不正な命令です", 4),
+    ("Ungültiger Maschinenbefehl", 4),
+    ("Instruction non permise", 4),
+    ("Instrucción ilegal", 4),
+    ("Istruzione non consentita", 4),
+    ("Instrução ilegal", 4),
+    ("Недопустимая инструкция", 4),
+    ("잘못된 명령어", 4),
+];
+
+/// The number of a signal whose translated text `word` is.
+#[must_use]
+pub fn of_translation(word: &str) -> Option<u32> {
+    TRANSLATED.iter().find(|(text, _)| *text == word).map(|(_, number)| *number)
+}
+
 /// The signal of a number.
 #[must_use]
 pub fn by_number(number: u32) -> Option<&'static Signal> {

@@ -94,6 +94,14 @@ pub fn collect(case: &Case, apart: &Apart) -> Vec<Failure> {
         }
     }
     failures.extend(compared(case, &failures));
+    if failures.is_empty()
+        && let Some((id, event, _)) = super::stacks::dumps(case).next()
+    {
+        let why = "stacks of running processes: they show where each one stands, and no failure";
+        let mut shown = failure(id, event, Claim::new(FailureClass::Undecided, Weight::Hint, why));
+        (shown.rank, shown.pid) = (None, None);
+        failures.push(shown);
+    }
     drop_notices(&mut failures);
     let agreed = failures.iter().any(loses_a_gpu);
     for failure in &mut failures {
@@ -125,7 +133,8 @@ fn drop_notices(failures: &mut Vec<Failure>) {
 fn loses_a_gpu(failure: &Failure) -> bool {
     const CODES: [i64; 7] = [46, 100, 101, 214, 302, 719, 999];
     let code = failure.code.as_ref().filter(|code| code.domain == "cuda").and_then(|code| code.number);
-    failure.weight == Weight::Direct
+    // An unknown error is undecided by itself, and no more than a hint.
+    (failure.weight == Weight::Direct || failure.class == FailureClass::Undecided)
         && (failure.names_cause == Some(CauseKind::GpuLost) || code.is_some_and(|code| CODES.contains(&code)))
 }
 
@@ -178,7 +187,7 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
             ))
         }
         Data::OomKill(_) => Some(
-            Claim::direct(FailureClass::HostOom, "the kernel killed a process for memory")
+            Claim::direct(FailureClass::HostOom, "a process was killed because the host's memory ran out")
                 .cause(Some(CauseKind::HostMemory)),
         ),
         Data::Exit(exit) => host::exit(exit),
@@ -197,10 +206,11 @@ fn claim(event: &Event, case: &Case) -> Option<Claim> {
         }
         Data::Signature(signature) => FailureClass::from_name(&signature.class)
             .map(|class| Claim::direct(class, "a site's own signature matched")),
+        Data::Advice(advice) => host::advice(*advice),
         Data::SanitizerSummary(_)
         | Data::WorkStatus(_)
         | Data::NativeFrames(_)
-        | Data::Advice(_)
+        | Data::StackDump(_)
         | Data::Command(_)
         | Data::Environment(_)
         | Data::Shape(_)

@@ -66,13 +66,17 @@ fn choose(failures: &[Failure]) -> Option<usize> {
     {
         return Some(at);
     }
-    let steps: [&dyn Fn(&Failure) -> bool; 10] = [
+    // A process that aborts after an error of the GPU's software aborts because of it, whatever the error was.
+    let unnamed = failures.iter().any(is_unnamed_gpu_error);
+    let steps: [&dyn Fn(&Failure) -> bool; 12] = [
         &|f| f.weight == Weight::Direct && f.relayed_by.is_none() && f.class != FailureClass::Undecided,
         &|f| f.weight == Weight::Direct && f.class != FailureClass::Undecided,
         &|f| f.weight == Weight::Exit && f.is_xid(),
         &|f| f.weight == Weight::Exit && f.class == FailureClass::Segfault,
         &|f| f.weight == Weight::Program,
         &|f| f.weight == Weight::Waiting,
+        &|f| f.weight == Weight::Exit && !(unnamed && f.class == FailureClass::Abort),
+        &|f| is_unnamed_gpu_error(f),
         &|f| f.weight == Weight::Exit,
         // A bare cancellation follows a failure more often than it is one.
         &|f| f.weight == Weight::Hint && (f.class != FailureClass::Killed || f.code.is_some()),
@@ -85,6 +89,16 @@ fn choose(failures: &[Failure]) -> Option<usize> {
         }
     }
     None
+}
+
+/// A status of CUDA or of a library above it that does not say what failed.
+fn is_unnamed_gpu_error(failure: &Failure) -> bool {
+    failure.class == FailureClass::Undecided
+        && failure.weight == Weight::Hint
+        && failure
+            .code
+            .as_ref()
+            .is_some_and(|code| !matches!(code.domain, "exit" | "signal" | "xid" | "nccl"))
 }
 
 /// Position of the earliest failure for which `wanted` holds.

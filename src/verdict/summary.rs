@@ -30,7 +30,7 @@ pub fn class_phrase(class: FailureClass) -> &'static str {
         FailureClass::Segfault => "segmentation fault in a host process",
         FailureClass::Abort => "a host process aborted",
         FailureClass::GpuOom => "GPU out of memory",
-        FailureClass::HostOom => "host out of memory: the kernel killed a process",
+        FailureClass::HostOom => "host out of memory: a process was killed for it",
         FailureClass::Killed => "a process was killed from outside",
         FailureClass::Hardware => "GPU hardware or link failure",
         FailureClass::Driver => "GPU driver failure",
@@ -56,6 +56,9 @@ pub fn sentence(verdict: &Verdict) -> String {
     if verdict.class == FailureClass::None && !verdict.notes.is_empty() {
         return "No failure in the input: the program handled an error and went on.".to_owned();
     }
+    if let Some(stacks) = verdict.gap.as_ref().filter(|gap| gap.ends_with('.')) {
+        return stacks.clone();
+    }
     let mut text = String::new();
     if let Some(rank) = verdict.root_rank
         && verdict.ranks.len() > 1
@@ -64,6 +67,9 @@ pub fn sentence(verdict: &Verdict) -> String {
         let _ = write!(text, "Rank {rank} failed first: ");
     }
     push_capital(&mut text, class_phrase(verdict.class));
+    if let Some(gap) = &verdict.gap {
+        let _ = write!(text, ": {gap}");
+    }
     if let Some(root) = verdict.failures.first().filter(|root| root.class == FailureClass::PythonError)
         && !root.why.starts_with(class_phrase(FailureClass::PythonError))
         && root.why.contains(':')

@@ -4,6 +4,7 @@
 
 mod answers;
 mod architecture;
+mod endings;
 mod exits;
 mod mixtures;
 mod playbooks;

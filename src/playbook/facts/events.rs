@@ -317,6 +317,7 @@ fn peer(kind: PeerLostKind) -> &'static str {
         PeerLostKind::Store => "store",
         PeerLostKind::Peer => "peer",
         PeerLostKind::Rendezvous => "rendezvous",
+        PeerLostKind::Worker => "worker",
     }
 }
 

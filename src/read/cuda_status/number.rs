@@ -18,7 +18,7 @@ static FORMS: [Pattern; 14] = [
     Pattern::new(r"\[(\d{1,3})\] Call to \w+ results in"),
     Pattern::new(r"= (\d{1,3}) \(CUDA_ERROR"),
     Pattern::new(
-        r"(?i)\b(?:cuda|hip)[\w:]*(?: driver| runtime| api| kernel)? ?(?:error|failure|status)\s*(?:code)?\s*[:#=]?\s*\(?(\d{1,3})\b[^\w.]",
+        r"(?i)\b(?:cuda|hip)[\w:]*(?: driver| runtime| api| kernel)? ?(?:error|failure|status)\s*(?:code)?\s*[:#=]?\s*\(?(\d{1,3})(?:\b[^\w.]|at )",
     ),
     Pattern::new(r"(?i)\bcode\s*[=:]?\s*\(?(\d{1,3})\b"),
     Pattern::new(r"(?i)\berror\s*=\s*(\d{1,3})\b"),

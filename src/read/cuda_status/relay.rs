@@ -8,6 +8,8 @@ use crate::read::pattern::Pattern;
 static DESTRUCTOR: Pattern = Pattern::new(
     r"destroyEvent|__dealloc__|__del__|\bfinalize\w*\b|(?:^|\W)~\w+|[Dd]estructor|failed to unload|unload module|ModuleUnload|[Dd]estroying|EventDestroy|StreamDestroy|GraphExecDestroy|Exception ignored in|failed to destroy",
 );
+/// NCCL's own wording, which PyTorch repeats under `Last error:`.
+static NCCL_SAYS: Pattern = Pattern::new(r"\bCuda failure (?:\d{1,3} )?'");
 static ALLOCATOR: Pattern = Pattern::new(
     r"free_impl|free failed|[Ff]ailed to (?:cuda)?[Ff]ree|\bcudaFree\w*\b|\bcuMemFree\w*\b|dealloc|raw_delete|CUDAMallocAsyncAllocator|CachingAllocator|CachingHostAllocator",
 );
@@ -22,7 +24,7 @@ pub fn messenger_of(text: &str) -> Option<Messenger> {
     if has("atchdog") {
         return Some(Messenger::NcclWatchdog);
     }
-    if has("NCCL WARN") || has("Test NCCL failure") || has("NCCL error") {
+    if has("NCCL WARN") || has("Test NCCL failure") || has("NCCL error") || NCCL_SAYS.is_match(text) {
         return Some(Messenger::Nccl);
     }
     if has("CUBLAS_STATUS") {

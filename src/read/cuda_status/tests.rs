@@ -195,6 +195,7 @@ fn places_calls_and_devices_come_along() {
         api: Some("cudaMemcpy(out, y, 16, cudaMemcpyDeviceToHost)".to_owned()),
         reported_from: Some(Place { file: "crash.cu".to_owned(), line: Some(61), function: None }),
         device: None,
+        cut: false,
     };
     assert_eq!(status, expected);
     let status = one(
@@ -293,4 +294,14 @@ fn escaped_newlines_do_not_hide_the_status() {
 fn unknown_texts_after_cuda_error_keep_their_place_without_a_code() {
     let status = one("RuntimeError: CUDA error: something that no table lists");
     assert_eq!((status.code, status.producer), (None, "pytorch"));
+}
+
+#[test]
+fn a_list_of_statuses_reports_none() {
+    let table = "900\ncudaErrorStreamCaptureUnsupported\noperation not permitted when stream is capturing\nThe operation is not permitted when the stream is capturing.\n\n901\ncudaErrorStreamCaptureInvalidated\noperation failed due to a previous error during capture\n\n902\ncudaErrorStreamCaptureMerge\n";
+    let list = "CUDA_ERROR_ILLEGAL_ADDRESS = 700\nCUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701\nCUDA_ERROR_LAUNCH_TIMEOUT = 702\n";
+    for text in [table, list] {
+        assert_eq!(statuses(text), [], "{text}");
+    }
+    assert_eq!(statuses("step 3\nCUDA_ERROR_ILLEGAL_ADDRESS\nCUDA_ERROR_ILLEGAL_ADDRESS\n").len(), 2);
 }

@@ -46,6 +46,8 @@ pub struct Status {
     pub reported_from: Option<Place>,
     /// Device ordinal in the message (`current device: 7`).
     pub device: Option<u32>,
+    /// True where the input ends inside the message, and `code` is the only status whose text begins so.
+    pub cut: bool,
 }
 
 /// A status of a library above CUDA.

@@ -33,6 +33,8 @@ pub struct Traceback {
     pub chain: Option<Chain>,
     /// True where the block says that the exception was ignored (`Exception ignored in: …`).
     pub ignored: bool,
+    /// True where the block has its head, and nothing under it reads as its exception.
+    pub cut: bool,
 }
 
 /// How a traceback hangs on the one printed before it.
@@ -112,6 +114,17 @@ pub struct FatalSignal {
     pub python: Vec<PyFrame>,
     /// Native frames, innermost first.
     pub native: Vec<NativeFrame>,
+}
+
+/// The main thread of a running process, as a profiler printed it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StackDump {
+    /// Process.
+    pub pid: Option<u32>,
+    /// Whether it ran on a CPU.
+    pub active: bool,
+    /// Frames, innermost first.
+    pub frames: Vec<PyFrame>,
 }
 
 /// Why a process aborted.
@@ -199,11 +212,11 @@ pub struct Cleanup {
     pub signal: Option<u32>,
     /// True where the launcher itself was told to stop (`Received 15 death signal`).
     pub told_to_stop: bool,
-    /// Why a scheduler ended the job; none where no scheduler speaks.
+    /// Why a scheduler or a signal ended the job; none where neither is named.
     pub stop: Option<Stop>,
 }
 
-/// Why a scheduler ended a job.
+/// Why a job was ended from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
@@ -215,4 +228,6 @@ pub enum Stop {
     NodeFailure,
     /// Cancelled; by whom or why is not said.
     Cancelled,
+    /// The launcher got a signal from outside; whose is not said.
+    Signal,
 }

@@ -144,6 +144,8 @@ pub enum PeerLostKind {
     Peer,
     /// A rendezvous did not complete.
     Rendezvous,
+    /// A supervisor says that a worker or a node of its is gone.
+    Worker,
 }
 
 /// A peer, store or monitor gave up.

@@ -78,6 +78,10 @@ fn kind(body: &str) -> Option<DriverFaultKind> {
     ]) {
         return Some(DriverFaultKind::Init);
     }
+    // The history of calls to the firmware is printed when one of them failed.
+    if body.contains("RPC history (") || body.contains("RPC event history (") {
+        return Some(DriverFaultKind::Gsp);
+    }
     if body.contains("GSP") && any(&["timed out", "timeout", "heartbeat", "fail", "crash", "exception"]) {
         return Some(DriverFaultKind::Gsp);
     }

@@ -194,5 +194,47 @@ fn memory_kills() {
     assert!(kills("slurmstepd: error: Detected 1 oom-kill event(s) in StepId=12.batch cgroup. Some of your processes may have been killed\n")[0].cgroup);
     assert!(kills("    Reason:       OOMKilled\n")[0].cgroup);
     assert!(kills("\"OOMKilled\": false,\n").is_empty());
-    assert!(kills("python3 invoked oom-killer: gfp_mask=0x1, order=0\n").is_empty());
+}
+
+#[test]
+fn a_call_of_the_killer_counts_where_no_kill_follows() {
+    let asked =
+        "[1.5] python3 invoked oom-killer: gfp_mask=0x1, order=0, oom_score_adj=0\n[1.6] Call Trace:\n";
+    assert_eq!(kills(asked), [OomKill::default()]);
+    let both = format!("{asked}[1.9] Out of memory: Killed process 4321 (python3) total-vm:99kB\n");
+    assert_eq!(kills(&both).len(), 1);
+    assert_eq!(kills(&both)[0].pid, Some(4321));
+}
+
+#[test]
+fn rays_memory_monitor_tells_of_kills_and_of_none() {
+    let task = "Memory on the node (IP: 10.0.0.1, ID: ab) where the task (actor ID: cd, name=W.__init__, pid=308, memory used=11.15GB) was running was 12.49GB / 13.15GB (0.950003), which exceeds the memory usage threshold of 0.95. Ray killed this worker (ID: ef) because it was the most recently scheduled task.\n";
+    assert_eq!(kills(task), [OomKill { pid: Some(308), ..OomKill::default() }]);
+    let count = |killed: u32| {
+        format!(
+            "(raylet) node_manager.cc:3069: {killed} Workers (tasks / actors) killed due to memory pressure (OOM), 2 Workers crashed due to other reasons at node (ID: ab, IP: 10.0.0.1)\n"
+        )
+    };
+    assert_eq!(kills(&count(1)).len(), 1);
+    assert!(kills(&count(0)).is_empty());
+}
+
+#[test]
+fn tegras_driver_prints_its_page_faults_in_other_words() {
+    let text = "nvgpu: 17000000.gpu      gv11b_fb_mmu_fault_info_dump:294  [ERR]  [MMU FAULT] mmu engine id:  18, ch id:  479, fault addr: 0x0, fault addr aperture: 0, fault type: invalid pde, access type: virt read,\nnvgpu: 17000000.gpu      gv11b_fb_mmu_fault_info_dump:307  [ERR]  [MMU FAULT] protected mode: 0, client type: hub\n";
+    let found: Vec<Xid> = events(text)
+        .into_iter()
+        .filter_map(|event| if let Data::Xid(xid) = event.data { Some(xid) } else { None })
+        .collect();
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].xid, found[0].address, found[0].fault_type.as_deref(), found[0].access.as_deref()),
+        (31, Some(0), Some("invalid pde"), Some("read"))
+    );
+}
+
+#[test]
+fn the_history_of_firmware_calls_tells_of_a_failed_one() {
+    let found = events("[   84.738339] NVRM: GPU6 RPC event history (CPU <- GSP):\n");
+    assert!(matches!(&found[0].data, Data::DriverFault(fault) if fault.kind == DriverFaultKind::Gsp));
 }

@@ -15,7 +15,7 @@ const XID_LIMIT: u32 = 400;
 /// Reads an Xid.
 pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> bool {
     let body = line.body();
-    let Some(xid) = driver_line(body).or_else(|| reprint(body)) else { return false };
+    let Some(xid) = driver_line(body).or_else(|| reprint(body)).or_else(|| tegra(body)) else { return false };
     if let Some(Event { data: Data::Xid(known), span, origin, .. }) = cx.last_event()
         && near(origin.time.as_ref(), line.origin.time.as_ref())
     {
@@ -153,6 +153,27 @@ fn reprint(body: &str) -> Option<Xid> {
         xid: number,
         pci: between(body, "PCI:", ")").map(str::to_owned),
         pid: small_after(body, "pid="),
+        detail: clip(body.trim(), DETAIL_LIMIT_BYTES).to_owned(),
+        count: 1,
+        ..Xid::default()
+    })
+}
+
+/// Tegra's driver numbers its faults as the others do (`error notifier set to 31`) and prints other lines: `nvgpu: 17000000.gpu
+/// gv11b_fb_mmu_fault_info_dump:294  [ERR]  [MMU FAULT] mmu engine id:  18, ch id:  479, fault addr: 0x0, …, fault type:
+/// invalid pde, access type: virt read,`.
+fn tegra(body: &str) -> Option<Xid> {
+    let rest = after(body, "[MMU FAULT]").filter(|rest| rest.contains("fault addr:"))?;
+    let field = |key: &str| after(rest, key).map(|rest| before(rest, ",").trim().to_owned());
+    let access = field("access type:").unwrap_or_default();
+    Some(Xid {
+        xid: 31,
+        address: field("fault addr:").as_deref().and_then(hex).map(|(value, _)| value),
+        fault_type: field("fault type:"),
+        access: ["read", "write", "atomic"]
+            .iter()
+            .find(|word| access.contains(**word))
+            .map(|&word| word.to_owned()),
         detail: clip(body.trim(), DETAIL_LIMIT_BYTES).to_owned(),
         count: 1,
         ..Xid::default()

@@ -128,6 +128,14 @@ fn python(text: &str) -> Option<ProcessExit> {
     if let Some(code) = after(text, "Failed core proc(s): ").and_then(|rest| signed_after(rest, "': ")) {
         return Some(with_code(ExitReporter::Python, code));
     }
+    // `subprocess`'s own field, as programs print it; other values than signals are the program's own affair.
+    if let Some(code) = after(text, "returncode")
+        .and_then(|rest| signed(rest.trim_start_matches(['=', ':', ' '])))
+        .map(|(code, _)| code)
+        .filter(|&code| code < 0 && signals::of_status(code).is_some())
+    {
+        return Some(with_code(ExitReporter::Python, code));
+    }
     let code =
         after(text, "exitcode=").and_then(signed).or_else(|| after(text, "exitcode: ").and_then(signed))?;
     Some(ProcessExit { pid: small_after(text, "pid="), ..with_code(ExitReporter::Python, code.0) })

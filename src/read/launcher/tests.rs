@@ -96,9 +96,15 @@ fn clean_up_is_no_failure() {
     );
     assert_eq!(
         cleanups(
+            "W0227 17:39:41.936000 293814 torch/x/api.py:766] Closing process 293866 via signal SIGTERM\n"
+        ),
+        [Cleanup { pid: Some(293_866), signal: Some(15), told_to_stop: false, stop: None }]
+    );
+    assert_eq!(
+        cleanups(
             "W1129 19:43:34.006000 741 torch/x/api.py:739] Received 15 death signal, shutting down workers\n"
         ),
-        [Cleanup { pid: None, signal: Some(15), told_to_stop: true, stop: None }]
+        [Cleanup { pid: None, signal: Some(15), told_to_stop: true, stop: Some(Stop::Signal) }]
     );
     assert_eq!(
         cleanups(
@@ -253,4 +259,21 @@ fn schedulers_say_why_they_end_a_job() {
         let found = cleanups(line);
         assert_eq!(found.iter().map(|cleanup| cleanup.stop).collect::<Vec<_>>(), [Some(expected)], "{line}");
     }
+}
+
+#[test]
+fn a_childs_return_code_tells_its_signal() {
+    let table = [
+        ("WARNING:trainer:eval failed (returncode=-11), continuing without metrics\n", 11),
+        ("eval subprocess exited with -11\n", 11),
+        ("CompletedProcess(args=['python', 'eval.py'], returncode=-9)\n", 9),
+        (
+            "subprocess.CalledProcessError: Command '['python', 'eval.py']' died with <Signals.SIGSEGV: 11>.\n",
+            11,
+        ),
+    ];
+    for (text, signal) in table {
+        assert_eq!(ends(text), [(exits(text)[0].reporter, Some(-i64::from(signal)), Some(signal))], "{text}");
+    }
+    assert!(ends("proc.returncode=1\nif result.returncode < 0:\n").is_empty());
 }

@@ -116,3 +116,11 @@ fn libfabric_and_ucx() {
     )[0];
     assert_eq!((line.topic, line.level.as_str()), (NcclTopic::Ib, "ERROR"));
 }
+
+#[test]
+fn a_completion_error_without_its_head_is_nccls() {
+    let line = &lines(
+        "NET/IBP:Got completion from peer 10.0.0.1<36315> with status=12 opcode=32698 len=32696 vendor err 129 (Send)\n",
+    )[0];
+    assert_eq!((line.topic, line.peer.as_deref()), (NcclTopic::Ib, Some("10.0.0.1<36315>")));
+}

@@ -152,3 +152,16 @@ fn a_lost_gpu_is_one_state() {
     assert_eq!(faults.len(), 1);
     assert_eq!((faults[0].0, faults[0].1.as_deref()), (DriverFaultKind::GpuLost, Some("0000:C3:00.0")));
 }
+
+#[test]
+fn a_section_quoted_without_its_page_is_a_state() {
+    let log = "ticket 12\n    Remapped Rows\n        Correctable Error                 : 0\n        Uncorrectable Error               : 4\n        Pending                           : Yes\nnothing else\n";
+    let found = super::excerpts(InputId(0), log.as_bytes());
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].span.line, found[0].span.byte), (5, log.find("        Pending").unwrap() as u64));
+    assert!(
+        matches!(&found[0].data, Data::DriverFault(fault) if fault.state && fault.kind == DriverFaultKind::Ecc)
+    );
+    assert!(super::excerpts(InputId(0), log.replace(": Yes", ": No").as_bytes()).is_empty());
+    assert!(super::excerpts(InputId(0), b"the Remapped Rows of it\n  Pending : Yes\n").is_empty());
+}

@@ -91,7 +91,8 @@ fn peer(body: &str) -> Option<String> {
         .map(|rank| format!("rank {rank}"))
 }
 
-/// `The actor is dead because its worker process has died`, `A worker died or was killed while executing a task`.
+/// `The actor is dead because its worker process has died`, `A worker died or was killed while executing a task`, a node that
+/// `has been marked dead`.
 pub fn ray(line: &Line<'_>, cx: &mut Cx<'_>) -> Option<Taken> {
     let body = line.body();
     let dead = body.contains("actor is dead")
@@ -99,7 +100,9 @@ pub fn ray(line: &Line<'_>, cx: &mut Cx<'_>) -> Option<Taken> {
         || body.contains("worker process has died")
         || body.contains("worker died or was killed")
         || body.contains("Worker unexpectedly exits")
-        || body.contains("worker is dead");
+        || body.contains("worker is dead")
+        || body.contains("has been marked dead because")
+        || body.contains("Raylet is terminated");
     let boilerplate = body.contains("ray stop --force")
         || body.contains("common causes include")
         || body.contains("root causes");
@@ -111,7 +114,7 @@ pub fn ray(line: &Line<'_>, cx: &mut Cx<'_>) -> Option<Taken> {
     cx.push(
         line,
         Data::PeerLost(PeerLost {
-            kind: PeerLostKind::Peer,
+            kind: PeerLostKind::Worker,
             peer: pid.map(|pid| format!("pid {pid}")),
             detail,
         }),

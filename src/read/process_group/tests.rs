@@ -201,5 +201,17 @@ fn rays_list_of_causes_names_no_signal() {
     let text = "(raylet) The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: Worker unexpectedly exits with a connection error code 2. End of file. There are some potential root causes. (1) The process is killed by SIGKILL by OOM killer due to high memory usage. (2) ray stop --force is called. (3) The worker is crashed unexpectedly due to SIGSEGV or other unexpected errors.\n";
     let found = events(text);
     assert_eq!(found.len(), 1);
-    assert!(matches!(&found[0].data, Data::PeerLost(lost) if lost.kind == PeerLostKind::Peer));
+    assert!(matches!(&found[0].data, Data::PeerLost(lost) if lost.kind == PeerLostKind::Worker));
+}
+
+#[test]
+fn a_node_that_ray_lost_is_a_lost_worker() {
+    for text in [
+        "(raylet) The node with node id: ab and address: 10.0.0.51 and node name: n1 has been marked dead because the detector has missed too many heartbeats from it.\n",
+        "(raylet) Raylet is terminated. Termination is unexpected. Possible reasons include: (1) SIGKILL by the user or system OOM killer, (2) Invalid memory access from Raylet causing SIGSEGV or SIGBUS\n",
+    ] {
+        let kinds: Vec<PeerLostKind> = losses(text).into_iter().map(|lost| lost.kind).collect();
+        assert_eq!(kinds, [PeerLostKind::Worker], "{text}");
+        assert_eq!(events(text).len(), 1, "{text}");
+    }
 }

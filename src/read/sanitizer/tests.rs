@@ -251,3 +251,27 @@ fn a_hundred_thousand_records_become_one_event() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].count, 100_000);
 }
+
+#[test]
+fn a_record_may_begin_behind_output_that_was_not_ended() {
+    let report = "========= COMPUTE-SANITIZER\ntest_arg (tests.test_array.TestArray) ... ========= Invalid __global__ read of size 8 bytes\n=========     at 0xb0 in mutate(Array<long long, 1>, long long)\n=========     by thread (32,0,0) in block (0,0,0)\n=========     Address 0x7f94cd200100 is out of bounds\n";
+    let found = records(report);
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].finding, found[0].thread, found[0].address),
+        (SanitizerFinding::OutOfBounds, Some([32, 0, 0]), Some(0x7f94_cd20_0100))
+    );
+    let prefixed = report.replace("\n=", "\n[1,0]<stdout>:=").replace("... ", "[1,0]<stdout>:");
+    assert!(records(&prefixed).len() <= 1);
+}
+
+#[test]
+fn racecheck_warnings_of_the_first_generation_are_hazards() {
+    let found = records(
+        "========= WARN:(Warp Level Programming) Potential RAW hazard detected at __shared__ 0xf4 in block (0, 0, 0) :\n=========     Write Thread (24, 0, 0) at 0x00001ab0 in /src/scan.cuh:146:kernel(int*)\n=========     Read Thread (8, 0, 0) at 0x00001ad0 in /src/scan.cuh:147:kernel(int*)\n",
+    );
+    assert_eq!(
+        (found.len(), found[0].finding, found[0].thread),
+        (1, SanitizerFinding::Race, Some([24, 0, 0]))
+    );
+}

@@ -8,6 +8,9 @@ use super::super::lines::{Cx, Line};
 use super::super::scan::{after, small};
 use crate::tables::signals;
 
+/// Marks around a whole line of a Markdown text.
+const MARKDOWN: [char; 3] = ['*', '`', '_'];
+
 /// Reads a shell's line.
 pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> bool {
     let Some((number, pid)) = ended(line.body()) else { return false };
@@ -36,9 +39,13 @@ pub fn read(line: &Line<'_>, cx: &mut Cx<'_>) -> bool {
 
 /// The signal and process of such a line.
 fn ended(body: &str) -> Option<(u32, Option<u32>)> {
-    let text = body.trim();
-    if let Some(number) = bare(text) {
+    // A paste may set the line in bold or as code.
+    let text = body.trim().trim_matches(MARKDOWN).trim();
+    if let Some(number) = bare(text).or_else(|| translated(text)) {
         return Some((number, None));
+    }
+    if let Some(found) = translated_command(text) {
+        return Some(found);
     }
     if let Some((head, rest)) = text.split_once(": line ") {
         let (_, rest) = small(rest)?;
@@ -67,6 +74,23 @@ fn bare(text: &str) -> Option<u32> {
     }
     let found = signals::SIGNALS.iter().find(|signal| signal.text == word)?;
     matches!(found.number, 4 | 6 | 7 | 8 | 9 | 11 | 15).then_some(found.number)
+}
+
+/// A signal's text in another language as the whole line; the note on a core dump behind it is translated too.
+fn translated(text: &str) -> Option<u32> {
+    let dumped = || text.split_once(['(', '（']).map(|(word, _)| word.trim());
+    signals::of_translation(text).or_else(|| signals::of_translation(dumped()?))
+}
+
+/// `train.sh: 行 3: 77 已杀死   python …`: the shell's name, a word for the line with its number, the process.
+fn translated_command(text: &str) -> Option<(u32, Option<u32>)> {
+    let mut parts = text.splitn(3, [':', '：']);
+    let (head, line, rest) = (parts.next()?, parts.next()?, parts.next()?);
+    let numbered = line.chars().any(|c| c.is_ascii_digit()) && line.chars().count() <= 16;
+    let (pid, rest) = small(rest.trim_start())?;
+    let rest = rest.trim_start();
+    let number = signals::TRANSLATED.iter().find(|(word, _)| rest.starts_with(word))?.1;
+    (numbered && !head.contains(' ')).then_some((number, Some(pid)))
 }
 
 /// A signal's text at the head of `text`, in any case.

@@ -243,3 +243,28 @@ proptest! {
         prop_assert!(read_text(InputId(0), text.as_bytes()).lines > 0);
     }
 }
+
+#[test]
+fn shells_speak_other_languages_and_pastes_are_marked_up() {
+    let exit = |text: &str| -> Vec<(Option<u32>, Option<u32>)> {
+        events(text)
+            .into_iter()
+            .filter_map(|event| match event.data {
+                Data::Exit(exit) => Some((exit.signal, exit.pid)),
+                _ => None,
+            })
+            .collect()
+    };
+    for text in
+        ["**Killed**\n", "`Killed`\n", "已杀死\n", "Getötet\n", "__Killed__\n", "Terminado (killed)\n"]
+    {
+        assert_eq!(exit(text), [(Some(9), None)], "{text}");
+    }
+    assert_eq!(exit("run.sh: 行 3: 77 已杀死               python train.py\n"), [(Some(9), Some(77))]);
+    let signal = |text: &str| signals(text).first().map(|found| found.signal);
+    assert_eq!(signal("段错误 (核心已转储)\n"), Some(11));
+    assert_eq!(signal("Speicherzugriffsfehler (Speicherabzug geschrieben)\n"), Some(11));
+    assert_eq!(signal("已放弃（吐核）\n"), Some(6));
+    assert_eq!(signal("Недопустимая инструкция\n"), Some(4));
+    assert!(events("Upload Abgebrochen\n**Killed by the way**\n").is_empty());
+}

@@ -6,7 +6,7 @@ use super::CudaStatus;
 use super::Wording::{self, CudaOnly, Everyday};
 use crate::tables::class::FailureClass::{
     self, ApiError, CompileError, DeviceAssert, Driver, GpuOom, GraphCapture, Hardware, IllegalAddress,
-    IllegalInstruction, LaunchConfig, LaunchFailure, MisalignedAddress, NoKernelImage,
+    IllegalInstruction, LaunchConfig, LaunchFailure, MisalignedAddress, NoKernelImage, Undecided,
 };
 
 const fn row(
@@ -139,5 +139,5 @@ pub static STATUSES: &[CudaStatus] = &[
     row(910, "cudaErrorGraphExecUpdateFailure", "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", &["the graph update was not performed because it included changes"], None, GraphCapture, CudaOnly),
     row(911, "cudaErrorExternalDevice", "CUDA_ERROR_EXTERNAL_DEVICE", &["an async error has occured in external entity outside of CUDA"], None, Hardware, CudaOnly),
     row(912, "cudaErrorInvalidClusterSize", "CUDA_ERROR_INVALID_CLUSTER_SIZE", &["a kernel launch error has occurred due to cluster misconfiguration"], None, LaunchConfig, CudaOnly),
-    row(999, "cudaErrorUnknown", "CUDA_ERROR_UNKNOWN", &["unknown error"], Some(30), Driver, Everyday),
+    row(999, "cudaErrorUnknown", "CUDA_ERROR_UNKNOWN", &["unknown error"], Some(30), Undecided, Everyday),
 ];

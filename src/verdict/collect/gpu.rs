@@ -31,9 +31,14 @@ pub fn status(status: &Status) -> Option<Claim> {
         }
         other => (class, other),
     };
-    let weight = if class == FailureClass::Undecided { Weight::Hint } else { Weight::Direct };
+    let (weight, why) = match class {
+        // The end of the message would tell; so would whatever came after it.
+        _ if status.cut => (Weight::Exit, "the input is cut off inside this message"),
+        FailureClass::Undecided => (Weight::Hint, "a CUDA call returned this status"),
+        _ => (Weight::Direct, "a CUDA call returned this status"),
+    };
     Some(
-        Claim::new(class, weight, "a CUDA call returned this status")
+        Claim::new(class, weight, why)
             .code("cuda", number, name)
             .relayed(relayed)
             .cause(cause_of_code(status.code)),
@@ -164,11 +169,17 @@ fn api_echo(record: &SanitizerRecord) -> Option<Claim> {
     let row = record.code.and_then(cuda_status::by_code);
     let sticky = row.is_some_and(cuda_status::CudaStatus::is_sticky_device_fault);
     let class = match row {
-        Some(row) if sticky || row.class == FailureClass::GpuOom => row.class,
+        Some(row) if sticky || matches!(row.class, FailureClass::GpuOom | FailureClass::Undecided) => {
+            row.class
+        }
         _ => FailureClass::ApiError,
     };
     let relayed = sticky.then_some(Messenger::SanitizerEcho);
-    let weight = if sticky { Weight::Direct } else { Weight::Program };
+    let weight = match class {
+        FailureClass::Undecided => Weight::Hint,
+        _ if sticky => Weight::Direct,
+        _ => Weight::Program,
+    };
     Some(
         Claim::new(class, weight, "the sanitizer echoes a failed API call")
             .code("cuda", record.code.map(i64::from), row.map(|row| row.runtime.to_owned()))
@@ -225,6 +236,9 @@ pub fn refused(_: &LaunchRefused) -> Claim {
         .cause(Some(CauseKind::LaunchLimit))
 }
 
+/// The page that a null pointer with a small offset is in; the driver names pages.
+const NULL_PAGE_BYTES: u64 = 4_096;
+
 /// An Xid.
 pub fn xid(xid: &Xid) -> Option<Claim> {
     // Aftermath that names its own root counts as that one.
@@ -240,7 +254,10 @@ pub fn xid(xid: &Xid) -> Option<Claim> {
                 ));
             }
         },
-        31 => (FailureClass::IllegalAddress, Weight::Exit, None),
+        31 => {
+            let null = xid.address.is_some_and(|address| address < NULL_PAGE_BYTES);
+            (FailureClass::IllegalAddress, Weight::Exit, null.then_some(CauseKind::NullPointer))
+        }
         43 if xid.xid == 43 => {
             let why = "the driver stopped a channel of the program; what went wrong is not in this line";
             return Some(notice(43, FailureClass::LaunchFailure, why));

@@ -3,7 +3,7 @@
 //! In: the typed event. Out: a claim. It leaves alone whether a launcher's word is clean-up: that needs the other events.
 
 use crate::read::event::{
-    Abort, AbortReason, Cleanup, Exception, ExitReporter, FatalSignal, Messenger, ProcessExit,
+    Abort, AbortReason, Advice, Cleanup, Exception, ExitReporter, FatalSignal, Messenger, ProcessExit,
     SignalReporter, Stop, Traceback,
 };
 use crate::tables::cause::CauseKind;
@@ -14,7 +14,17 @@ use super::Claim;
 
 /// A traceback that ends in an exception.
 pub fn traceback(traceback: &Traceback) -> Option<Claim> {
+    if traceback.cut && !traceback.ignored {
+        let why = "a traceback is cut off before its exception";
+        return Some(Claim::new(FailureClass::Undecided, Weight::Hint, why));
+    }
     exception(traceback.exception.as_ref()?)
+}
+
+/// Advice that a framework prints under a GPU error alone: where its error's line is missing, there was one.
+pub fn advice(advice: Advice) -> Option<Claim> {
+    let why = "advice that is printed under a GPU error alone, whose own line is not in the input";
+    (advice != Advice::Search).then(|| Claim::new(FailureClass::Undecided, Weight::Hint, why))
 }
 
 /// What kind of statement a Python exception is.
@@ -209,8 +219,14 @@ pub fn stopped(cleanup: &Cleanup) -> Option<Claim> {
         Stop::Preemption => (Weight::Exit, "the scheduler gave its place to another job"),
         Stop::NodeFailure => (Weight::Exit, "the scheduler lost a node of the job"),
         Stop::Cancelled => (Weight::Hint, "the scheduler cancelled the job, and does not say why"),
+        Stop::Signal => (Weight::Hint, "the launcher got a signal from outside and ended its processes"),
     };
-    Some(Claim::new(FailureClass::Killed, weight, why))
+    let claim = Claim::new(FailureClass::Killed, weight, why);
+    let number = cleanup.signal.filter(|_| cleanup.stop == Some(Stop::Signal));
+    Some(match number {
+        Some(signal) => claim.code("signal", Some(i64::from(signal)), signal_name(signal).map(str::to_owned)),
+        None => claim,
+    })
 }
 
 /// The end of a process, as somebody else reports it.

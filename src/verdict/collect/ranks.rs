@@ -89,6 +89,11 @@ pub fn mismatch(mismatch: &CollectiveMismatch) -> Claim {
 
 /// A peer, a store or a monitor gave up.
 pub fn peer_lost(lost: &PeerLost) -> Claim {
+    // Nothing of it says that ranks communicated, or of what the worker died.
+    if lost.kind == PeerLostKind::Worker {
+        let why = "a supervisor lost a worker or a node, and does not say of what it died";
+        return Claim::new(FailureClass::Undecided, Weight::Hint, why);
+    }
     let cause = matches!(lost.kind, PeerLostKind::Peer).then_some(CauseKind::PeerDied);
     Claim::new(FailureClass::Nccl, Weight::Waiting, "a rank lost its peer or store").cause(cause)
 }
