@@ -18,6 +18,7 @@ pub mod probe;
 mod shm;
 mod source;
 mod stated;
+mod tail;
 pub mod traced;
 pub mod wide;
 
