@@ -68,7 +68,8 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             vec![verify(&program)]
         }
         FailureClass::IllegalAddress | FailureClass::MisalignedAddress | FailureClass::LaunchFailure => {
-            let mut steps = Vec::new();
+            let mut steps: Vec<Next> =
+                (verdict.class == FailureClass::MisalignedAddress).then(alignment).into_iter().collect();
             if verdict.places.fault.as_ref().is_some_and(|fault| fault.kernel.is_some()) {
                 // The kernel is known already: what would only name it is left out.
                 steps.extend(compiled_kernel(case, verdict));
@@ -88,7 +89,8 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
                     &format!("CUDA_COREDUMP_GENERATION_FLAGS={}", dump_flags::SMALL),
                 ])));
                 if in_graph {
-                    steps.swap(1, 2);
+                    let last = steps.len();
+                    steps.swap(last - 2, last - 1);
                 }
             }
             steps
@@ -112,9 +114,11 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
         }
         FailureClass::DeviceAssert => {
             let index = (cause == Some(CauseKind::BadIndex)).then(index_range);
-            let blocking = launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"]));
+            let was_on =
+                verdict.failures.first().is_some_and(|root| super::places::blocking_is_on(case, root));
+            let blocking = (!was_on).then(|| launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"])));
             // The assertion names its kernel: what is left to find is the index, then the line that launched it.
-            index.into_iter().chain([on_the_cpu(), blocking]).collect()
+            index.into_iter().chain([on_the_cpu()]).chain(blocking).collect()
         }
         FailureClass::Nccl if ranks_were_compared(case) => vec![Next {
             id: "other-path",
@@ -183,6 +187,17 @@ fn verify(program: &[String]) -> Next {
         command: Some(program.to_vec()),
         cost: "one run",
         why: "the cause is proven; sizes below, at and past the boundary must all pass, as listed under verification",
+    }
+}
+
+/// What a vector load needs of a pointer: shown by printing, or by a copy that is aligned by itself.
+fn alignment() -> Next {
+    Next {
+        id: "alignment",
+        title: "Print data_ptr() % 16, storage_offset() and stride() of every tensor that goes into that kernel",
+        command: None,
+        cost: "one line; no rerun of the whole job where the shapes repeat",
+        why: "a view at an odd offset, or rows of an odd stride, break vector loads of 16 bytes; if .contiguous() or .clone() before the call cures it, that tensor was it",
     }
 }
 

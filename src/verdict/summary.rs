@@ -88,6 +88,8 @@ pub fn sentence(verdict: &Verdict) -> String {
         let runs_on = verdict.class.is_device_fault() && verdict.asynchronous != Some(false);
         if notice.is_sync_point == Some(true) && runs_on {
             text.push_str(", a sync point and not the fault");
+        } else if notice.is_sync_point == Some(false) && notice.sync_why.is_some() && runs_on {
+            text.push_str(", which only returns the error of earlier work");
         }
     }
     text.push('.');
