@@ -13,7 +13,9 @@ use crate::text::number::grouped;
 use super::Verdict;
 use super::failure::Certainty;
 
+mod collective;
 mod found;
+mod framework;
 mod graph;
 mod hardware;
 mod native;
@@ -23,6 +25,7 @@ mod shared_memory;
 pub use native::in_rank;
 pub use program::{YOUR_COMMAND, own_command};
 
+use framework::Framework;
 use program::program;
 
 /// A next step.
@@ -82,6 +85,10 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
                 } else if verdict.asynchronous != Some(false) {
                     steps.push(launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"])));
                 }
+                if framework::framework(case) == Framework::Jax {
+                    let flags = "XLA_FLAGS=--xla_gpu_enable_command_buffer= --xla_dump_to=xla-dump";
+                    steps.push(xla_dump(with(&[flags, "CUDA_LAUNCH_BLOCKING=1"])));
+                }
                 steps.push(sanitizer(&program, "memcheck"));
                 steps.push(core_dump(with(&[
                     "CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1",
@@ -107,8 +114,10 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
                 cost: "none",
                 why: "code that was built for another GPU fails like this; cuobjdump --list-elf LIBRARY names what is in it",
             },
-            sanitizer(&program, "memcheck"),
-        ],
+        ]
+        .into_iter()
+        .chain((verdict.class == FailureClass::IllegalInstruction).then(|| sanitizer(&program, "memcheck")))
+        .collect(),
         FailureClass::DeviceAssert if wraps(verdict) => {
             compiled_kernel(case, verdict).into_iter().chain(of_known_kernel(verdict, &program)).collect()
         }
@@ -120,47 +129,14 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             // The assertion names its kernel: what is left to find is the index, then the line that launched it.
             index.into_iter().chain([on_the_cpu()]).chain(blocking).collect()
         }
-        FailureClass::Nccl if ranks_were_compared(case) => vec![Next {
-            id: "other-path",
-            title: "Compare what the ranks do around that collective",
-            command: None,
-            cost: "none",
-            why: "the evidence names the ranks and the lines: look for a branch on rank, on data, or on an empty batch",
-        }],
-        FailureClass::Nccl => vec![
-            Next {
-                id: "flight-recorder",
-                title: "Record every collective next time",
-                command: with(&[
-                    "TORCH_FR_BUFFER_SIZE=2000",
-                    "TORCH_NCCL_DUMP_ON_TIMEOUT=1",
-                    "NCCL_DEBUG=WARN",
-                ]),
-                cost: "small; one file a rank when a time-out comes",
-                why: "the dumps of all ranks name the rank that never came and the line that enqueued the odd collective",
-            },
-            Next {
-                id: "all-ranks",
-                title: "Add the logs of every rank and the kernel log of every node",
-                command: None,
-                cost: "none",
-                why: "the rank that complains waits; the rank that is silent or behind is the suspect",
-            },
-        ],
+        FailureClass::Nccl => collective::steps(case, verdict, &program),
         FailureClass::Segfault | FailureClass::Abort => {
-            let faulthandler = Next {
-                id: "faulthandler",
-                title: "Rerun with Python's faulthandler",
-                command: with(&["PYTHONFAULTHANDLER=1"]),
-                cost: "none",
-                why: "it prints the Python line of every thread at the crash",
-            };
-            let crashed = verdict.failures.first().and_then(|failure| failure.rank);
-            let native_stack = native::step(&program, crashed);
             if has_native_stack(case) {
-                return vec![native::frame()];
+                return native::known(case, verdict, &program);
             }
-            (!has_faulthandler(case)).then_some(faulthandler).into_iter().chain([native_stack]).collect()
+            let faulthandler = (framework::may_be_python(case, &program) && !has_faulthandler(case))
+                .then(|| faulthandler(with(&["PYTHONFAULTHANDLER=1"])));
+            faulthandler.into_iter().chain(native::steps(case, verdict, &program)).collect()
         }
         FailureClass::Hardware | FailureClass::Driver => hardware::steps(case, verdict),
         FailureClass::Undecided => vec![Next {
@@ -266,9 +242,26 @@ fn of_known_kernel(verdict: &Verdict, program: &[String]) -> Option<Next> {
     }
 }
 
-/// Whether the inputs hold what each rank enqueued.
-fn ranks_were_compared(case: &Case) -> bool {
-    case.pick(|data| matches!(data, Data::FlightDump(_) | Data::Ras(_)).then_some(())).next().is_some()
+/// Python's own handler of fatal signals.
+fn faulthandler(command: Option<Vec<String>>) -> Next {
+    Next {
+        id: "faulthandler",
+        title: "Rerun with Python's faulthandler",
+        command,
+        cost: "none",
+        why: "it prints the Python line of every thread at the crash",
+    }
+}
+
+/// XLA compiles whole programs, and runs them as captured graphs: what it ran has to be written down.
+fn xla_dump(command: Option<Vec<String>>) -> Next {
+    Next {
+        id: "xla-dump",
+        title: "Rerun with XLA's graphs (command buffers) off and its modules dumped",
+        command,
+        cost: "slower; some megabytes in xla-dump",
+        why: "without command buffers each kernel is a launch of its own, which launch blocking can tell; the dump holds the kernel that it then names",
+    }
 }
 
 /// Whether Python's own crash handler spoke already.

@@ -102,6 +102,11 @@ fn past_end(
             Certainty::Supported,
             "Block and thread count to just that element: a tail block without a mask, or a length that is too large.",
         ),
+        Tail::Last => (
+            CauseKind::MissingMask,
+            Certainty::Supported,
+            "The block is the last one of its grid: a tail block without a mask, or a length that is too large.",
+        ),
         Tail::Possible => (
             CauseKind::MissingMask,
             Certainty::Suspected,
@@ -116,8 +121,8 @@ fn past_end(
         Tail::No => (
             CauseKind::OutOfBounds,
             Certainty::Suspected,
-            "Block and thread are not the launch's last ones, so it is no tail: an index, a length or a stride is too large \
-             for this buffer, and it may come from the data.",
+            "Nothing shows a tail block: an index, a length or a stride is too large for this buffer, and it may come from the \
+             data.",
         ),
     };
     let text = format!("{} {meaning}", past_the_end(past_end_bytes));

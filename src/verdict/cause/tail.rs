@@ -13,6 +13,8 @@ use super::super::summary::base_name;
 pub enum Tail {
     /// The element is the one that this thread has in a launch of one thread an element: the tail, counted out.
     Exact,
+    /// The block is the last one of its grid along an axis.
+    Last,
     /// Nothing speaks against it.
     Possible,
     /// It cannot be the tail.
@@ -21,6 +23,8 @@ pub enum Tail {
 
 /// Largest number of elements that a block covers.
 const BLOCK_MOST: u64 = 1 << 16;
+/// Largest number that it covers in rows: a tile of a wide matrix.
+const TILE_MOST: u64 = 1 << 22;
 /// Elements that a block covers are whole warps.
 const WARP: u64 = 32;
 
@@ -50,7 +54,12 @@ fn judge(place: Place, by_value: bool, grid: Option<Dim3>) -> Tail {
     }
     let first = place.block == [0; 3] && place.thread == [0; 3];
     let begins_outside = place.is_linear() && !place.begins_inside();
-    if by_value || (grid.is_none() && (first || begins_outside)) { Tail::No } else { Tail::Possible }
+    match grid {
+        _ if by_value => Tail::No,
+        Some(_) => Tail::Last,
+        None if first || begins_outside => Tail::No,
+        None => Tail::Possible,
+    }
 }
 
 /// An access in a launch.
@@ -90,11 +99,12 @@ impl Place {
             && before <= self.count
     }
 
-    /// Whether a block that covers this element can begin in the buffer at all: blocks before it cover as many elements each.
+    /// Whether a block that covers this element can begin in the buffer at all: blocks before it cover as many elements each,
+    /// and none covers more than a kernel's blocks do.
     fn begins_inside(&self) -> bool {
         let [block, ..] = self.block;
         let smallest = (self.element / block.saturating_add(1)).saturating_add(1).max(WARP);
-        block.checked_mul(smallest).is_some_and(|begin| begin <= self.count)
+        smallest <= TILE_MOST && block.checked_mul(smallest).is_some_and(|begin| begin <= self.count)
     }
 }
 
@@ -138,6 +148,8 @@ mod tests {
         // Bin 233 of 232.
         let place = Place { block: [8, 0, 0], thread: [17, 0, 0], element: 233, count: 232 };
         assert_eq!(judge(place, true, None), Tail::No);
+        // A block would have to cover millions of elements.
+        assert_eq!(read(9_112_082_944, 9_112_108_294, [779, 0, 0], [8, 0, 0]), Tail::No);
         // Rows in y: nothing tells.
         assert_eq!(read(10_000, 10_050, [1, 6, 0], [18, 4, 0]), Tail::Possible);
     }

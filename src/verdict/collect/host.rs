@@ -237,8 +237,33 @@ pub fn stopped(cleanup: &Cleanup) -> Option<Claim> {
     Some(Claim::new(FailureClass::Killed, weight, why))
 }
 
+/// Windows has no signals: the name of a status, and its class (`ntstatus.h`). The second one also ends a process that aborts by
+/// itself (fail-fast), whatever its name says.
+fn windows_status(code: i64) -> Option<(&'static str, FailureClass)> {
+    let unsigned = u32::try_from(code).ok().or_else(|| i32::try_from(code).ok().map(i32::cast_unsigned))?;
+    Some(match unsigned {
+        0xC000_0005 => ("STATUS_ACCESS_VIOLATION", FailureClass::Segfault),
+        0xC000_0409 => ("STATUS_STACK_BUFFER_OVERRUN (fail-fast)", FailureClass::Abort),
+        0xC000_001D => ("STATUS_ILLEGAL_INSTRUCTION", FailureClass::Abort),
+        _ => return None,
+    })
+}
+
+/// Whether a status is one that only Windows has.
+#[must_use]
+pub fn is_windows_status(code: i64) -> bool {
+    windows_status(code).is_some()
+}
+
 /// The end of a process, as somebody else reports it.
 pub fn exit(exit: &ProcessExit) -> Option<Claim> {
+    if let Some((name, class)) = exit.code.and_then(windows_status) {
+        return Some(Claim::new(class, Weight::Exit, "the process ended with this status of Windows").code(
+            "exit",
+            exit.code,
+            Some(name.to_owned()),
+        ));
+    }
     let signal = exit.signal.or_else(|| {
         let code = exit.code?;
         u32::try_from(if code < 0 { -code } else { code - 128 }).ok()

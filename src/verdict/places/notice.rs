@@ -18,6 +18,30 @@ pub fn find(case: &Case, root: &Failure, failures: &[Failure]) -> Option<Notice>
         .or_else(|| from_signal(case, root))
         .or_else(|| from_status(case, root))
         .or_else(|| from_collective_stack(case, root))
+        .or_else(|| from_echo(case, root))
+}
+
+/// The sanitizer's echo of a failed call, with the innermost place of the host that it prints.
+fn from_echo(case: &Case, root: &Failure) -> Option<Notice> {
+    let (id, event, record) = case
+        .pick(|data| match data {
+            Data::Sanitizer(record) if record.api.is_some() => Some(&**record),
+            _ => None,
+        })
+        .find(|(id, _, _)| root.evidence.contains(id))?;
+    let api = record.api.as_deref()?;
+    let place = record.host.iter().find_map(|frame| frame.place.as_ref());
+    let point = noticing(api);
+    Some(Notice {
+        rank: event.origin.rank,
+        file: place.map(|place| place.file.clone()).filter(|file| !file.is_empty()),
+        line: place.and_then(|place| place.line),
+        call: Some(call_name(api)),
+        is_sync_point: point.map(|point| point.waits).or_else(|| is_launch(api).then_some(false)),
+        sync_why: point.map(|point| point.why),
+        evidence: vec![id],
+        ..Notice::default()
+    })
 }
 
 fn from_traceback(case: &Case, root: &Failure, failures: &[Failure]) -> Option<Notice> {
@@ -50,6 +74,11 @@ fn from_traceback(case: &Case, root: &Failure, failures: &[Failure]) -> Option<N
     let call = sync_of(frame).filter(|_| !not_yet);
     let inside = inner.filter(|_| call.is_none()).and_then(|inner| Some((inner, sync_of(inner)?)));
     let api = refused_api(case, found.0, found.1, found.2).filter(|_| call.is_none() && inside.is_none());
+    let named = call
+        .as_ref()
+        .map(|call| call.name.clone())
+        .or_else(|| if not_yet { first_call(frame) } else { plain_call(frame) })
+        .or_else(|| api.map(call_name));
     let api_point = api.and_then(noticing);
     let is_sync_point = if call.is_some() || inside.is_some() {
         Some(true)
@@ -64,11 +93,7 @@ fn from_traceback(case: &Case, root: &Failure, failures: &[Failure]) -> Option<N
         file: Some(frame.file.clone()),
         line: frame.line,
         function: frame.function.clone(),
-        call: call
-            .as_ref()
-            .map(|call| call.name.clone())
-            .or_else(|| if not_yet { first_call(frame) } else { plain_call(frame) })
-            .or_else(|| api.map(call_name)),
+        call: named.clone(),
         is_sync_point,
         sync_why: call
             .as_ref()
@@ -81,7 +106,9 @@ fn from_traceback(case: &Case, root: &Failure, failures: &[Failure]) -> Option<N
                 format!("{} in {}{line}", inside.call, base_name(&inner.file))
             })
             // The message names the call or the operation; what stands on the user's line only led there.
-            .or_else(|| api_point.and(api).map(quoted)),
+            .or_else(|| {
+                api_point.and(api).filter(|api| named.as_deref() != Some(&*call_name(api))).map(quoted)
+            }),
         call_text: call.map(|call| call.call),
         log_line: Some(frame.log_line),
         evidence: vec![id],
@@ -172,6 +199,10 @@ fn distance_from_user(file: &str) -> u8 {
         && !file.starts_with("<stdin")
         && !file.contains("cell")
     {
+        return 2;
+    }
+    // Code that the compiler of PyTorch wrote into its cache.
+    if file.contains("torchinductor") {
         return 2;
     }
     let installed = ["site-packages/", "dist-packages/"]
@@ -279,7 +310,8 @@ fn enqueues(frame: &PyFrame) -> bool {
 /// The name of the marked call where it is none that waits.
 fn plain_call(frame: &PyFrame) -> Option<String> {
     let text = frame.marked.as_deref().or(frame.source.as_deref())?.trim();
-    let head = text.split_once('(')?.0;
+    // `raise CudaAPIError(…)` makes an exception and calls nothing.
+    let head = text.split_once('(').filter(|(head, _)| !head.starts_with("raise "))?.0;
     let name = head.rsplit(['.', ' ', '=', '(', '[']).next()?.trim();
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     is_name.then(|| name.to_owned())
