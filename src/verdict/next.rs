@@ -76,7 +76,7 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             if verdict.places.fault.as_ref().is_some_and(|fault| fault.kernel.is_some()) {
                 // The kernel is known already: what would only name it is left out.
                 steps.extend(compiled_kernel(case, verdict));
-                steps.extend(of_known_kernel(verdict, &program));
+                steps.extend(of_known_kernel(case, verdict, &program));
             } else {
                 // Inside a captured graph launch blocking says little, and the sanitizer not much more.
                 let in_graph = cause == Some(CauseKind::GraphReplay);
@@ -119,7 +119,7 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
         .chain((verdict.class == FailureClass::IllegalInstruction).then(|| sanitizer(&program, "memcheck")))
         .collect(),
         FailureClass::DeviceAssert if wraps(verdict) => {
-            compiled_kernel(case, verdict).into_iter().chain(of_known_kernel(verdict, &program)).collect()
+            compiled_kernel(case, verdict).into_iter().chain(of_known_kernel(case, verdict, &program)).collect()
         }
         FailureClass::DeviceAssert => {
             let index = (cause == Some(CauseKind::BadIndex)).then(index_range);
@@ -218,7 +218,7 @@ fn compiled_kernel(case: &Case, verdict: &Verdict) -> Option<Next> {
 }
 
 /// What is left to find out once the kernel is known; none where its cause is proven or needs no more than its fix.
-fn of_known_kernel(verdict: &Verdict, program: &[String]) -> Option<Next> {
+fn of_known_kernel(case: &Case, verdict: &Verdict, program: &[String]) -> Option<Next> {
     let certainty = verdict.cause().map_or(Certainty::Undecided, |cause| cause.certainty);
     match verdict.cause().and_then(|cause| cause.cause) {
         Some(CauseKind::Int32Overflow) if certainty == Certainty::Proven => None,
@@ -231,7 +231,8 @@ fn of_known_kernel(verdict: &Verdict, program: &[String]) -> Option<Next> {
         }),
         Some(CauseKind::MissingMask) => None,
         // Its report holds no allocation: the sanitizer's text does.
-        Some(CauseKind::OutOfBounds) => Some(sanitizer(program, "memcheck")),
+        Some(CauseKind::OutOfBounds) if !names_an_allocation(case) => Some(sanitizer(program, "memcheck")),
+        Some(CauseKind::SanitizerFalsePositive) => Some(without_segments(program)),
         _ => Some(Next {
             id: "faulting-index",
             title: "Check the arguments of that launch, and the index that the faulting thread forms from them",
@@ -239,6 +240,31 @@ fn of_known_kernel(verdict: &Verdict, program: &[String]) -> Option<Next> {
             cost: "reading the kernel; one run with prints",
             why: "kernel, line and thread are known: an argument out of its range, a pointer that is no longer valid, or a missing guard is what is left",
         }),
+    }
+}
+
+/// Whether a sanitizer's record names the nearest allocation already.
+fn names_an_allocation(case: &Case) -> bool {
+    case.pick(|data| match data {
+        Data::Sanitizer(record) => record.nearest,
+        _ => None,
+    })
+    .next()
+    .is_some()
+}
+
+/// The sanitizer without the pool that grows in place.
+fn without_segments(program: &[String]) -> Next {
+    let head = ["env", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False"];
+    let again = sanitizer(program, "memcheck");
+    let command =
+        again.command.map(|words| head.iter().map(|word| (*word).to_owned()).chain(words).collect());
+    Next {
+        id: "without-segments",
+        title: "Rerun under compute-sanitizer without expandable segments",
+        command,
+        why: "each allocation is then one mapping: a report that is gone was an artefact of the pool, and one that stays is real",
+        ..again
     }
 }
 
