@@ -53,7 +53,7 @@ fn root_phrase(class: FailureClass, root: Option<&Failure>) -> &'static str {
     match (class, code.map(|code| code.domain), code.and_then(|code| code.number)) {
         (FailureClass::LaunchFailure, Some("cuda"), Some(702))
         | (FailureClass::LaunchFailure, Some("xid"), Some(8)) => {
-            "a kernel ran past the time limit of the display's watchdog and was stopped"
+            "a kernel ran past the watchdog's time limit and was stopped"
         }
         (FailureClass::Segfault, Some("signal"), Some(7)) => "bus error in a host process",
         (FailureClass::Abort, Some("signal"), Some(4)) => "illegal instruction in a host process",
