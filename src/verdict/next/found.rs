@@ -21,7 +21,11 @@ pub(super) fn steps(case: &Case, class: FailureClass, program: &[String]) -> Vec
         FailureClass::BarrierError => vec![branch(), again(program, "synccheck")],
         FailureClass::ApiError => vec![refused_calls(program), first_refusal()],
         FailureClass::LaunchConfig => vec![limits(), refused_calls(program)],
-        FailureClass::GpuOom => gpu_memory(program, pytorch(case), shortage(case).as_ref()),
+        FailureClass::GpuOom => {
+            let mut steps = gpu_memory(program, pytorch(case), shortage(case).as_ref());
+            steps.extend(preallocation(program, framework(case)));
+            steps
+        }
         FailureClass::HostOom => vec![host_memory(), who_grew()],
         FailureClass::PythonError if pool_is_full(case) => vec![smaller_load(), raising_frame()],
         FailureClass::PythonError => vec![raising_frame()],
@@ -309,6 +313,22 @@ fn expandable_segments(program: &[String]) -> Next {
         cost: "none; turn it off under compute-sanitizer",
         why: "if it passes, memory was in pieces; if it fails at the same size, the request is too large",
     }
+}
+
+/// JAX and TensorFlow take most of a GPU at their start, so that another process finds none (their documentation of GPU memory).
+fn preallocation(program: &[String], framework: Framework) -> Option<Next> {
+    let setting = match framework {
+        Framework::Jax => "XLA_PYTHON_CLIENT_PREALLOCATE=false",
+        Framework::TensorFlow => "TF_FORCE_GPU_ALLOW_GROWTH=true",
+        Framework::PyTorch | Framework::Horovod | Framework::Unknown => return None,
+    };
+    Some(Next {
+        id: "preallocation",
+        title: "Rerun with memory taken as it is needed",
+        command: words(&["env", setting], program),
+        cost: "slower allocations, more fragments",
+        why: "nvidia-smi then shows what the program really uses; a pass means that the share taken at the start did not fit beside another process",
+    })
 }
 
 fn host_memory() -> Next {
