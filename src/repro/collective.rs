@@ -21,12 +21,11 @@ pub(super) fn plan(facts: &Facts<'_>) -> Result<Plan> {
         Finding::Mismatch(mismatch) => !mismatch.completed && matches!(mismatch.differs, Differs::Size),
         Finding::Stuck(_) => false,
     });
-    let other = facts
-        .case
-        .matched()
-        .findings
-        .iter()
-        .find(|finding| matches!(finding, Finding::Mismatch(mismatch) if !mismatch.completed));
+    // What the ranks called is known, and is no fault that a repro is written for.
+    let other = facts.case.matched().findings.iter().find(|finding| {
+        matches!(finding, Finding::Mismatch(mismatch)
+            if !mismatch.completed && !mismatch.suspected && mismatch.differs != Differs::State)
+    });
     let Some(finding) = finding else {
         if let Some(other) = other {
             return Err(missing(
