@@ -93,7 +93,7 @@ fn registers(topic: NcclTopic, message: &str) -> bool {
 
 /// A command on that host, where one is known.
 fn on(host: &str, words: &[&str]) -> Option<Vec<String>> {
-    let remote = (!host.is_empty()).then(|| ["ssh", host]).into_iter().flatten();
+    let remote = (!host.is_empty()).then_some(["ssh", host]).into_iter().flatten();
     Some(remote.chain(words.iter().copied()).map(str::to_owned).collect())
 }
 

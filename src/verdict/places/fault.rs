@@ -182,7 +182,7 @@ fn crashed(native: &[NativeFrame]) -> Option<&NativeFrame> {
         .enumerate()
         .filter(|(_, frame)| handles(frame))
         .map(|(at, _)| at)
-        .last();
+        .max();
     let mut rest = native.get(handler.map_or(0, |at| at + 1)..).unwrap_or_default();
     // The trampoline has no name of its own in most C libraries.
     if handler.is_some()
