@@ -19,6 +19,7 @@ pub mod flight_recorder;
 pub mod gpu_memory;
 pub mod input;
 pub mod kernel_log;
+mod launch_line;
 pub mod launcher;
 pub mod library;
 pub mod lines;

@@ -18,4 +18,4 @@ pub use class::{FailureClass, Family};
 pub use cuda_status::CudaStatus;
 pub use library_status::LibraryCode;
 pub use sync_points::{SyncPoint, sync_point};
-pub use sync_source::{SyncCall, only_enqueues, sync_in_source};
+pub use sync_source::{SyncCall, first_call, only_enqueues, sync_in_source};

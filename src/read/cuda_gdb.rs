@@ -137,6 +137,14 @@ mod tests {
         let frame = "#0  fill_rows<<<(70000,1,1),(256,1,1)>>> () at /src/crash.cu:5";
         let (launch, _) = read_lines(&[frame]).unwrap();
         assert_eq!((launch.kernel.as_deref(), launch.grid), (Some("fill_rows"), Some([70_000, 1, 1])));
+        let broken = [
+            "[Switching focus to CUDA kernel 0, grid 2, block (0,8,0), thread (96,0,0), device 0, sm 0, warp 10, lane 0]",
+            "0x00007ff9 in void bwd_dot<true, Traits<128, 64> >(Bwd_params)",
+            "   <<<(1,12288,16),(256,1,1)>>> ()",
+        ];
+        let (launch, consumed) = read_lines(&broken).unwrap();
+        assert_eq!((launch.kernel.as_deref(), consumed), (Some("bwd_dot<true, Traits<128, 64> >"), 3));
+        assert_eq!(launch.grid, Some([1, 12_288, 16]));
         let (launch, _) = read_lines(&["#1  0x00007f10 in ns::run<int><<<(1,1,1),(32,1,1)>>> ()"]).unwrap();
         assert_eq!((launch.kernel.as_deref(), launch.block_dim), (Some("ns::run<int>"), Some([32, 1, 1])));
     }

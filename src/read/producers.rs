@@ -31,6 +31,7 @@ pub static PRODUCERS: &[Producer] = &[
     Producer { name: "gpu capability", literals: super::capability::LITERALS, read: super::capability::read },
     Producer { name: "other vendors", literals: super::rocm::LITERALS, read: super::rocm::read },
     Producer { name: "cuda status", literals: super::cuda_status::LITERALS, read: super::cuda_status::read },
+    Producer { name: "printed launch", literals: super::launch_line::LITERALS, read: super::launch_line::read },
     Producer { name: "cuda-gdb", literals: super::cuda_gdb::LITERALS, read: super::cuda_gdb::read },
     Producer { name: "kernel log", literals: super::kernel_log::LITERALS, read: super::kernel_log::read },
     Producer { name: "compiler", literals: super::compile::LITERALS, read: super::compile::read },

@@ -33,7 +33,7 @@ pub fn build(case: &Case, verdict: &Verdict) -> Report {
         tool: model::Tool { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION") },
         inputs: case.inputs().iter().map(input).collect(),
         verdict: answer(verdict),
-        failures: verdict.failures.iter().map(failure).collect(),
+        failures: verdict.failures.iter().map(|one| failure(one, verdict.failures.first())).collect(),
         hypotheses: verdict.hypotheses.iter().map(hypothesis).collect(),
         evidence: evidence(case, verdict),
         shapes: verdict.shapes.iter().take(SHAPE_LIMIT).filter_map(shape).collect(),
@@ -160,10 +160,11 @@ fn fault(fault: &places::Fault) -> model::FaultAt {
     }
 }
 
-fn failure(failure: &verdict::Failure) -> model::Failure {
+fn failure(failure: &verdict::Failure, root: Option<&verdict::Failure>) -> model::Failure {
     model::Failure {
         class: failure.class,
         role: failure.role,
+        shown: root.and_then(|root| failure.beside(root)),
         rank: failure.rank,
         why: Some(show(&failure.why)).filter(|why| !why.is_empty()),
         evidence: ids(&failure.evidence),

@@ -110,7 +110,7 @@ fn failures(out: &mut String, report: &Report) {
         let refs = wording::refs(report, failure.evidence.get(..1).unwrap_or_default());
         out.push_str(&format!(
             "| {} | `{}` | {rank} | {} {} |\n",
-            wording::role(failure.role),
+            failure.shown.unwrap_or_else(|| wording::role(failure.role)),
             failure.class.name(),
             inline(failure.why.as_deref().unwrap_or("")),
             inline(&refs)

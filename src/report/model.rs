@@ -255,6 +255,9 @@ pub struct Failure {
     pub class: FailureClass,
     /// Role.
     pub role: Role,
+    /// The role's word for readers, where another one tells more: `earlier` of what lies before the root.
+    #[serde(skip)]
+    pub shown: Option<&'static str>,
     /// Global rank.
     pub rank: Option<u32>,
     /// Why it has this role.

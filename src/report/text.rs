@@ -86,7 +86,7 @@ fn failures(out: &mut String, report: &Report, paint: Paint) {
     }
     title(out, paint, "failures, the first one on top");
     for failure in report.failures.iter().take(12) {
-        let role = wording::role(failure.role);
+        let role = failure.shown.unwrap_or_else(|| wording::role(failure.role));
         let rank = failure.rank.map(|rank| format!(" rank {rank}")).unwrap_or_default();
         let why = failure.why.as_deref().unwrap_or("");
         let line = format!(

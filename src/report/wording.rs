@@ -119,12 +119,13 @@ pub fn place(file: Option<&str>, line: Option<u32>) -> String {
 #[must_use]
 pub fn notice_text(class: FailureClass, notice: &ObservedAt) -> String {
     let mut text = place(notice.file.as_deref(), notice.line);
+    let joint = if text.is_empty() { "at " } else { ", at " };
     if let Some(function) = &notice.function {
         text.push_str(&format!(" in {function}"));
     }
     if let Some(call) = notice.call_text.as_ref().or(notice.call.as_ref()) {
         let call = fit(call, CALL_COLUMNS);
-        text.push_str(&format!(", at {call}{}", if call.contains('(') { "" } else { "(…)" }));
+        text.push_str(&format!("{joint}{call}{}", if call.contains('(') { "" } else { "(…)" }));
     }
     // Where no device code failed, the call itself did.
     if class.is_device_fault() {

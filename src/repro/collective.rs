@@ -21,7 +21,21 @@ pub(super) fn plan(facts: &Facts<'_>) -> Result<Plan> {
         Finding::Mismatch(mismatch) => !mismatch.completed && matches!(mismatch.differs, Differs::Size),
         Finding::Stuck(_) => false,
     });
+    // What the ranks called is known, and is no fault that a repro is written for.
+    let other = facts.case.matched().findings.iter().find(|finding| {
+        matches!(finding, Finding::Mismatch(mismatch)
+            if !mismatch.completed && !mismatch.suspected && mismatch.differs != Differs::State)
+    });
     let Some(finding) = finding else {
+        if let Some(other) = other {
+            return Err(missing(
+                format!(
+                    "{}; a repro is written for another size and for a call that is left out",
+                    other.summary()
+                ),
+                "compare the lines of these ranks that lead to the call: nothing more is needed to see it",
+            ));
+        }
         return Err(missing(
             "nothing in the input tells which rank differs in which collective",
             "add the flight-recorder dumps of every rank (TORCH_FR_BUFFER_SIZE=2000 TORCH_NCCL_DUMP_ON_TIMEOUT=1)",

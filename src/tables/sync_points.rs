@@ -10,6 +10,8 @@ pub struct SyncPoint {
     pub name: &'static str,
     /// Why an earlier error surfaces there; continues the sentence "the call …".
     pub why: &'static str,
+    /// Whether it waits for the GPU or asks it; else it only starts work, and returns the error of earlier work.
+    pub waits: bool,
 }
 
 const COPIES: &str = "copies from the GPU to the host and waits for all earlier work on the stream";
@@ -22,10 +24,16 @@ const ASKS: &str = "asks for the state of earlier work and returns its error";
 const ALLOCATES: &str = "allocates or frees memory, which returns the error of earlier work";
 const LOADS: &str = "loads or unloads code, which returns the error of earlier work";
 const CREATES: &str = "sets up a library or a handle, which returns the error of earlier work";
+const STARTS: &str = "only starts a copy or a fill, and returns the error of earlier work";
 const JOINS: &str = "waits for a collective, whose stream holds earlier work";
 
 const fn p(name: &'static str, why: &'static str) -> SyncPoint {
-    SyncPoint { name, why }
+    SyncPoint { name, why, waits: true }
+}
+
+/// A call that only starts work.
+const fn starts(name: &'static str) -> SyncPoint {
+    SyncPoint { name, why: STARTS, waits: false }
 }
 
 /// Python calls by their last component; `.to` counts only where its arguments name a device.
@@ -162,6 +170,17 @@ pub(super) static BUILTINS: &[SyncPoint] = &[
     p("format", PRINTS),
 ];
 
+/// Calls that return before their work is done where their name says so (`cudaMemcpy2DAsync`, `cuMemcpyDtoHAsync_v2`). A copy
+/// from or to pageable memory may wait all the same, which no log shows.
+static ASYNC: &[SyncPoint] = &[
+    starts("cudaMemcpy"),
+    starts("cudaMemset"),
+    starts("cuMemcpy"),
+    starts("cuMemset"),
+    starts("hipMemcpy"),
+    starts("hipMemset"),
+];
+
 /// Calls of the CUDA runtime and driver, by prefix, longest first where one begins another.
 static NATIVE: &[SyncPoint] = &[
     p("cudaDeviceSynchronize", WAITS),
@@ -178,9 +197,8 @@ static NATIVE: &[SyncPoint] = &[
     p("cudaStreamCreate", ASKS),
     p("cudaStreamDestroy", ASKS),
     p("cudaStreamEndCapture", ASKS),
-    p("cudaMemcpyAsync", TRANSFERS),
     p("cudaMemcpy", TRANSFERS),
-    p("cudaMemset", TRANSFERS),
+    starts("cudaMemset"),
     p("cudaMallocAsync", ALLOCATES),
     p("cudaMallocHost", ALLOCATES),
     p("cudaMalloc", ALLOCATES),
@@ -213,7 +231,7 @@ static NATIVE: &[SyncPoint] = &[
     p("cuStreamDestroy", ASKS),
     p("cuStreamWaitEvent", ASKS),
     p("cuMemcpy", TRANSFERS),
-    p("cuMemset", TRANSFERS),
+    starts("cuMemset"),
     p("cuMemAlloc", ALLOCATES),
     p("cuMemFree", ALLOCATES),
     p("cuMemHostAlloc", ALLOCATES),
@@ -249,6 +267,11 @@ pub fn sync_point(call: &str) -> Option<&'static SyncPoint> {
     let call = call.trim().trim_start_matches(':');
     let head = call.get(..arguments_start(call)).unwrap_or(call).trim_end();
     let name = head.rsplit(['.', ':', ' ', '=']).next().unwrap_or(head);
+    if name.contains("Async")
+        && let Some(point) = ASYNC.iter().find(|point| name.starts_with(point.name))
+    {
+        return Some(point);
+    }
     if let Some(point) = NATIVE.iter().find(|point| name.starts_with(point.name)) {
         return Some(point);
     }
@@ -307,12 +330,24 @@ mod tests {
         assert_eq!(name("torch.cuda.synchronize"), Some("synchronize"));
         assert_eq!(name("torch.cuda.current_stream().synchronize"), Some("synchronize"));
         assert_eq!(name(".item()"), Some("item"));
-        assert_eq!(name("cudaMemcpyAsync(dst, src, n, kind, stream)"), Some("cudaMemcpyAsync"));
+        assert_eq!(name("cudaMemcpyAsync(dst, src, n, kind, stream)"), Some("cudaMemcpy"));
         assert_eq!(name("::cudaEventSynchronize(get())"), Some("cudaEventSynchronize"));
         assert_eq!(name("cuMemcpyDtoHAsync_v2"), Some("cuMemcpy"));
         assert_eq!(name("cublasCreate(handle)"), Some("cublasCreate"));
         assert_eq!(name("forward"), None);
         assert_eq!(name("cublasGemmEx(handle)"), None);
+    }
+
+    #[test]
+    fn an_asynchronous_copy_or_fill_does_not_wait() {
+        let waits = |call| sync_point(call).map(|point| point.waits);
+        for call in ["cudaMemcpyAsync", "cudaMemcpy2DAsync(a, b)", "cudaMemsetAsync", "cuMemcpyDtoHAsync_v2"]
+        {
+            assert_eq!(waits(call), Some(false), "{call}");
+        }
+        assert_eq!(waits("cudaMemcpy(dst, src, n, kind)"), Some(true));
+        assert_eq!(waits("cuMemcpyDtoH_v2"), Some(true));
+        assert_eq!(waits("cudaMallocAsync"), Some(true));
     }
 
     #[test]

@@ -72,6 +72,13 @@ fn in_unmarked(source: &str) -> Option<SyncCall> {
     calls.iter().find_map(sync_of).or_else(|| truth_of(source, condition_of(source)?, &calls))
 }
 
+/// The name of the call that is made first on a line of source; a built-in that prints or converts is made last.
+#[must_use]
+pub fn first_call(source: &str) -> Option<String> {
+    let source = source.trim().get(..SOURCE_LIMIT_BYTES).unwrap_or(source.trim());
+    calls_in(source).first().map(|call| call.name.to_owned())
+}
+
 /// Whether what failed on the line only starts work of the GPU, so that it is known not to wait: the launch of a kernel, an
 /// operator between tensors under the carets, or nothing but calls of the table. A call that no table knows is not known.
 #[must_use]

@@ -135,12 +135,13 @@ fn summary(report: &Report) -> Claim {
 /// `runs_on`: device code failed while the host went its way, so that the place tells little about the fault.
 fn noticed(at: &ObservedAt, runs_on: bool) -> Claim {
     let mut text = place(at.file.as_deref(), at.line);
+    let joint = if text.is_empty() { "at " } else { ", at " };
     if let Some(function) = &at.function {
         text.push_str(&format!(" in {function}"));
     }
     match (&at.call_text, &at.call) {
-        (Some(call), _) => text.push_str(&format!(", at {call}")),
-        (None, Some(call)) => text.push_str(&format!(", at {call}(…)")),
+        (Some(call), _) => text.push_str(&format!("{joint}{call}")),
+        (None, Some(call)) => text.push_str(&format!("{joint}{call}(…)")),
         (None, None) => {}
     }
     if runs_on {
@@ -215,7 +216,8 @@ fn collective(report: &Report) -> Option<Claim> {
 fn others(report: &Report) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for failure in report.failures.iter().skip(1) {
-        let claim = Claim::new(Subject::Failure, role(failure.role), failure_text(failure));
+        let word = failure.shown.unwrap_or_else(|| role(failure.role));
+        let claim = Claim::new(Subject::Failure, word, failure_text(failure));
         match claims.iter_mut().find(|other| (other.label, &other.text) == (claim.label, &claim.text)) {
             Some(same) => same.evidence.extend(failure.evidence.iter().cloned()),
             None => claims.push(claim.with_evidence(&failure.evidence)),

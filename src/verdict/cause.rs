@@ -3,6 +3,7 @@
 //! In: the case, the failures (the root first) and the places. Out: hypotheses, the likeliest first. Each rule stands in a
 //! file of its own and may stay silent: about half of all crash logs never contain their cause (law 3).
 
+mod asserted;
 mod bounds;
 mod collective;
 pub mod compiled;
@@ -11,13 +12,17 @@ mod distance_words;
 mod dump;
 mod graph;
 pub mod kernel_answer;
+mod limits;
 pub mod memory;
 mod named;
+mod null;
 pub mod overflow;
+pub mod port;
 pub mod probe;
 mod shm;
 mod source;
 mod stated;
+mod tail;
 pub mod traced;
 pub mod wide;
 
@@ -76,6 +81,8 @@ const RULES: &[Rule] = &[
     named::rule,
     shm::rule,
     stated::rule,
+    limits::rule,
+    null::rule,
     dump::rule,
     traced::rule,
     compiled::rule,

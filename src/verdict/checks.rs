@@ -25,6 +25,7 @@ use super::cause::overflow::{passed_words, shape_words};
 use super::cause::probe::{self, Standing};
 use super::cause::sentence;
 use super::failure::{Certainty, Role};
+use super::places;
 use super::shapes::{Likelihood, ShapeRow};
 
 /// Outcome of a check.
@@ -63,7 +64,7 @@ pub fn run(case: &Case, verdict: &Verdict) -> Vec<Check> {
         return Vec::new();
     }
     let mut checks = Vec::new();
-    checks.extend(sync_point(verdict));
+    checks.extend(sync_point(case, verdict));
     checks.extend(messenger(verdict));
     checks.extend(driver_agrees(case, verdict));
     checks.extend(overflow_arithmetic(verdict));
@@ -77,15 +78,23 @@ pub fn run(case: &Case, verdict: &Verdict) -> Vec<Check> {
     checks
 }
 
-fn sync_point(verdict: &Verdict) -> Option<Check> {
+fn sync_point(case: &Case, verdict: &Verdict) -> Option<Check> {
     if !verdict.class.is_device_fault() {
         return None;
     }
+    let blocking = verdict.failures.first().is_some_and(|root| places::blocking_is_on(case, root));
     let notice = verdict.places.notice.as_ref();
     let call = notice.and_then(|notice| notice.call.as_deref()).unwrap_or("the reporting call");
+    let why = notice.and_then(|notice| notice.sync_why);
     let (status, reading) = match notice.and_then(|notice| notice.is_sync_point) {
+        _ if blocking => (
+            CheckStatus::Fails,
+            format!(
+                "launch blocking was on, so each launch waited: the launch that failed stands under {call}, unless a captured graph holds it"
+            ),
+        ),
         Some(true) => {
-            let why = notice.and_then(|notice| notice.sync_why).unwrap_or("waits for the GPU");
+            let why = why.unwrap_or("waits for the GPU");
             let who = notice.and_then(|notice| notice.waits_inside.as_deref());
             let who = who.map_or_else(|| call.to_owned(), |inside| format!("{call} reaches {inside}, which"));
             (
@@ -93,6 +102,10 @@ fn sync_point(verdict: &Verdict) -> Option<Check> {
                 format!("{who} {why}: the error was noticed there and happened in an earlier launch"),
             )
         }
+        Some(false) if why.is_some() => (
+            CheckStatus::Holds,
+            format!("{call} {}: the error happened in an earlier launch", why.unwrap_or_default()),
+        ),
         Some(false) => (
             CheckStatus::Fails,
             format!(
@@ -186,6 +199,10 @@ fn overflow_arithmetic(verdict: &Verdict) -> Option<Check> {
             "the input prints no shape; sizes of the operands of the failing call would settle it".to_owned();
         return Some(check(CheckStatus::Unknown, reading, Vec::new()));
     };
+    // An address that is no multiple of the access has another story.
+    if verdict.class == FailureClass::MisalignedAddress && !shape.overflows() {
+        return None;
+    }
     // Where something speaks against the shape, the hypothesis says what.
     let open = verdict.hypotheses.iter().find(|hypothesis| {
         hypothesis.cause == Some(CauseKind::Int32Overflow) && hypothesis.certainty == Certainty::Undecided

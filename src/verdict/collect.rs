@@ -9,6 +9,7 @@ mod host;
 mod ranks;
 mod ties;
 
+pub use host::is_windows_status;
 pub use ties::{Apart, apart};
 
 use std::collections::{HashMap, HashSet};
@@ -317,6 +318,7 @@ fn failure(id: EvidenceId, event: &Event, claim: Claim) -> Failure {
         rank: rank_of(event),
         pid: pid_of(event),
         process: process_of(event),
+        host: event.origin.host.clone(),
         at: moment(event),
         evidence: vec![id],
         code: claim.code,

@@ -109,6 +109,8 @@ pub struct Failure {
     pub pid: Option<u32>,
     /// Process name.
     pub process: Option<String>,
+    /// Host, where the line tells it.
+    pub host: Option<String>,
     /// First moment.
     pub at: Moment,
     /// Deciding evidence first.
@@ -132,6 +134,23 @@ impl Failure {
     #[must_use]
     pub fn is_xid(&self) -> bool {
         self.code.as_ref().is_some_and(|code| code.domain == "xid")
+    }
+
+    /// The word for a failure that did not follow from `root`: `earlier` where it was printed before it, and both can be
+    /// compared; `apart` where nothing ties it to the root.
+    #[must_use]
+    pub fn beside(&self, root: &Self) -> Option<&'static str> {
+        if self.role != Role::Cascade {
+            return None;
+        }
+        let comparable = match (&self.at.stamp, &root.at.stamp) {
+            (Some(mine), Some(roots)) if mine.clock == roots.clock => true,
+            _ => self.at.input == root.at.input,
+        };
+        if comparable && self.at.before(&root.at) {
+            return Some("earlier");
+        }
+        (self.weight == Weight::Apart).then_some("apart")
     }
 
     /// Whether it is a status of a library that hides its reason.

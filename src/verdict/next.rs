@@ -13,7 +13,9 @@ use crate::text::number::grouped;
 use super::Verdict;
 use super::failure::Certainty;
 
+mod collective;
 mod found;
+mod framework;
 mod graph;
 mod hardware;
 mod native;
@@ -23,6 +25,7 @@ mod shared_memory;
 pub use native::in_rank;
 pub use program::{YOUR_COMMAND, own_command};
 
+use framework::Framework;
 use program::program;
 
 /// A next step.
@@ -68,11 +71,12 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
             vec![verify(&program)]
         }
         FailureClass::IllegalAddress | FailureClass::MisalignedAddress | FailureClass::LaunchFailure => {
-            let mut steps = Vec::new();
+            let mut steps: Vec<Next> =
+                (verdict.class == FailureClass::MisalignedAddress).then(alignment).into_iter().collect();
             if verdict.places.fault.as_ref().is_some_and(|fault| fault.kernel.is_some()) {
                 // The kernel is known already: what would only name it is left out.
                 steps.extend(compiled_kernel(case, verdict));
-                steps.extend(of_known_kernel(verdict, &program));
+                steps.extend(of_known_kernel(case, verdict, &program));
             } else {
                 // Inside a captured graph launch blocking says little, and the sanitizer not much more.
                 let in_graph = cause == Some(CauseKind::GraphReplay);
@@ -81,6 +85,10 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
                 } else if verdict.asynchronous != Some(false) {
                     steps.push(launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"])));
                 }
+                if framework::framework(case) == Framework::Jax {
+                    let flags = "XLA_FLAGS=--xla_gpu_enable_command_buffer= --xla_dump_to=xla-dump";
+                    steps.push(xla_dump(with(&[flags, "CUDA_LAUNCH_BLOCKING=1"])));
+                }
                 steps.push(sanitizer(&program, "memcheck"));
                 steps.push(core_dump(with(&[
                     "CUDA_ENABLE_COREDUMP_ON_EXCEPTION=1",
@@ -88,7 +96,8 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
                     &format!("CUDA_COREDUMP_GENERATION_FLAGS={}", dump_flags::SMALL),
                 ])));
                 if in_graph {
-                    steps.swap(1, 2);
+                    let last = steps.len();
+                    steps.swap(last - 2, last - 1);
                 }
             }
             steps
@@ -105,58 +114,29 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
                 cost: "none",
                 why: "code that was built for another GPU fails like this; cuobjdump --list-elf LIBRARY names what is in it",
             },
-            sanitizer(&program, "memcheck"),
-        ],
+        ]
+        .into_iter()
+        .chain((verdict.class == FailureClass::IllegalInstruction).then(|| sanitizer(&program, "memcheck")))
+        .collect(),
         FailureClass::DeviceAssert if wraps(verdict) => {
-            compiled_kernel(case, verdict).into_iter().chain(of_known_kernel(verdict, &program)).collect()
+            compiled_kernel(case, verdict).into_iter().chain(of_known_kernel(case, verdict, &program)).collect()
         }
         FailureClass::DeviceAssert => {
             let index = (cause == Some(CauseKind::BadIndex)).then(index_range);
-            let blocking = launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"]));
+            let was_on =
+                verdict.failures.first().is_some_and(|root| super::places::blocking_is_on(case, root));
+            let blocking = (!was_on).then(|| launch_blocking(with(&["CUDA_LAUNCH_BLOCKING=1"])));
             // The assertion names its kernel: what is left to find is the index, then the line that launched it.
-            index.into_iter().chain([on_the_cpu(), blocking]).collect()
+            index.into_iter().chain([on_the_cpu()]).chain(blocking).collect()
         }
-        FailureClass::Nccl if ranks_were_compared(case) => vec![Next {
-            id: "other-path",
-            title: "Compare what the ranks do around that collective",
-            command: None,
-            cost: "none",
-            why: "the evidence names the ranks and the lines: look for a branch on rank, on data, or on an empty batch",
-        }],
-        FailureClass::Nccl => vec![
-            Next {
-                id: "flight-recorder",
-                title: "Record every collective next time",
-                command: with(&[
-                    "TORCH_FR_BUFFER_SIZE=2000",
-                    "TORCH_NCCL_DUMP_ON_TIMEOUT=1",
-                    "NCCL_DEBUG=WARN",
-                ]),
-                cost: "small; one file a rank when a time-out comes",
-                why: "the dumps of all ranks name the rank that never came and the line that enqueued the odd collective",
-            },
-            Next {
-                id: "all-ranks",
-                title: "Add the logs of every rank and the kernel log of every node",
-                command: None,
-                cost: "none",
-                why: "the rank that complains waits; the rank that is silent or behind is the suspect",
-            },
-        ],
+        FailureClass::Nccl => collective::steps(case, verdict, &program),
         FailureClass::Segfault | FailureClass::Abort => {
-            let faulthandler = Next {
-                id: "faulthandler",
-                title: "Rerun with Python's faulthandler",
-                command: with(&["PYTHONFAULTHANDLER=1"]),
-                cost: "none",
-                why: "it prints the Python line of every thread at the crash",
-            };
-            let crashed = verdict.failures.first().and_then(|failure| failure.rank);
-            let native_stack = native::step(&program, crashed);
             if has_native_stack(case) {
-                return vec![native::frame()];
+                return native::known(case, verdict, &program);
             }
-            (!has_faulthandler(case)).then_some(faulthandler).into_iter().chain([native_stack]).collect()
+            let faulthandler = (framework::may_be_python(case, &program) && !has_faulthandler(case))
+                .then(|| faulthandler(with(&["PYTHONFAULTHANDLER=1"])));
+            faulthandler.into_iter().chain(native::steps(case, verdict, &program)).collect()
         }
         FailureClass::Hardware | FailureClass::Driver => hardware::steps(case, verdict),
         FailureClass::Undecided => vec![Next {
@@ -183,6 +163,17 @@ fn verify(program: &[String]) -> Next {
         command: Some(program.to_vec()),
         cost: "one run",
         why: "the cause is proven; sizes below, at and past the boundary must all pass, as listed under verification",
+    }
+}
+
+/// What a vector load needs of a pointer: shown by printing, or by a copy that is aligned by itself.
+fn alignment() -> Next {
+    Next {
+        id: "alignment",
+        title: "Print data_ptr() % 16, storage_offset() and stride() of every tensor that goes into that kernel",
+        command: None,
+        cost: "one line; no rerun of the whole job where the shapes repeat",
+        why: "a view at an odd offset, or rows of an odd stride, break vector loads of 16 bytes; if .contiguous() or .clone() before the call cures it, that tensor was it",
     }
 }
 
@@ -227,7 +218,7 @@ fn compiled_kernel(case: &Case, verdict: &Verdict) -> Option<Next> {
 }
 
 /// What is left to find out once the kernel is known; none where its cause is proven or needs no more than its fix.
-fn of_known_kernel(verdict: &Verdict, program: &[String]) -> Option<Next> {
+fn of_known_kernel(case: &Case, verdict: &Verdict, program: &[String]) -> Option<Next> {
     let certainty = verdict.cause().map_or(Certainty::Undecided, |cause| cause.certainty);
     match verdict.cause().and_then(|cause| cause.cause) {
         Some(CauseKind::Int32Overflow) if certainty == Certainty::Proven => None,
@@ -240,7 +231,8 @@ fn of_known_kernel(verdict: &Verdict, program: &[String]) -> Option<Next> {
         }),
         Some(CauseKind::MissingMask) => None,
         // Its report holds no allocation: the sanitizer's text does.
-        Some(CauseKind::OutOfBounds) => Some(sanitizer(program, "memcheck")),
+        Some(CauseKind::OutOfBounds) if !names_an_allocation(case) => Some(sanitizer(program, "memcheck")),
+        Some(CauseKind::SanitizerFalsePositive) => Some(without_segments(program)),
         _ => Some(Next {
             id: "faulting-index",
             title: "Check the arguments of that launch, and the index that the faulting thread forms from them",
@@ -251,9 +243,51 @@ fn of_known_kernel(verdict: &Verdict, program: &[String]) -> Option<Next> {
     }
 }
 
-/// Whether the inputs hold what each rank enqueued.
-fn ranks_were_compared(case: &Case) -> bool {
-    case.pick(|data| matches!(data, Data::FlightDump(_) | Data::Ras(_)).then_some(())).next().is_some()
+/// Whether a sanitizer's record names the nearest allocation already.
+fn names_an_allocation(case: &Case) -> bool {
+    case.pick(|data| match data {
+        Data::Sanitizer(record) => record.nearest,
+        _ => None,
+    })
+    .next()
+    .is_some()
+}
+
+/// The sanitizer without the pool that grows in place.
+fn without_segments(program: &[String]) -> Next {
+    let head = ["env", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False"];
+    let again = sanitizer(program, "memcheck");
+    let command =
+        again.command.map(|words| head.iter().map(|word| (*word).to_owned()).chain(words).collect());
+    Next {
+        id: "without-segments",
+        title: "Rerun under compute-sanitizer without expandable segments",
+        command,
+        why: "each allocation is then one mapping: a report that is gone was an artefact of the pool, and one that stays is real",
+        ..again
+    }
+}
+
+/// Python's own handler of fatal signals.
+fn faulthandler(command: Option<Vec<String>>) -> Next {
+    Next {
+        id: "faulthandler",
+        title: "Rerun with Python's faulthandler",
+        command,
+        cost: "none",
+        why: "it prints the Python line of every thread at the crash",
+    }
+}
+
+/// XLA compiles whole programs, and runs them as captured graphs: what it ran has to be written down.
+fn xla_dump(command: Option<Vec<String>>) -> Next {
+    Next {
+        id: "xla-dump",
+        title: "Rerun with XLA's graphs (command buffers) off and its modules dumped",
+        command,
+        cost: "slower; some megabytes in xla-dump",
+        why: "without command buffers each kernel is a launch of its own, which launch blocking can tell; the dump holds the kernel that it then names",
+    }
 }
 
 /// Whether Python's own crash handler spoke already.

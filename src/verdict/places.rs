@@ -13,6 +13,7 @@ use crate::read::event::Dim3;
 use super::collect::Apart;
 use super::failure::Failure;
 
+pub(in crate::verdict) use notice::blocking_is_on;
 pub use notice::{asynchronous, is_own_file};
 
 /// Where a failure was noticed.

@@ -12,7 +12,7 @@ use crate::tables::class::FailureClass;
 use crate::tables::xid::by_number;
 
 use super::Verdict;
-use super::failure::{Certainty, Weight};
+use super::failure::{Certainty, Failure, Weight};
 
 /// Advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
@@ -48,6 +48,14 @@ pub fn advise(verdict: &Verdict) -> Restart {
             let summary = format!("for Xid {}: {}", row.number, row.action);
             return Restart { advice: RestartAdvice::Unknown, summary };
         }
+        if root.class == FailureClass::PythonError && is_full_pool(&root.why) {
+            let summary =
+                "the pool of the KV cache was full: a restart empties it, and the same load fills it again";
+            return Restart { advice: RestartAdvice::WorthTrying, summary: summary.to_owned() };
+        }
+        if let Some(summary) = undecided(root) {
+            return Restart { advice: RestartAdvice::Unknown, summary: summary.to_owned() };
+        }
         if root.stop == Some(Stop::TimeLimit) {
             let summary = "go on from the last checkpoint with a longer limit; nothing here says that the program failed";
             return Restart { advice: RestartAdvice::WorthTrying, summary: summary.to_owned() };
@@ -67,6 +75,31 @@ pub fn advise(verdict: &Verdict) -> Restart {
         },
         _ => by_cause.into(),
     }
+}
+
+/// Whether a server's own message says that the pool of its KV cache was full.
+#[must_use]
+pub(in crate::verdict) fn is_full_pool(message: &str) -> bool {
+    let lower = message.to_ascii_lowercase();
+    let of_pool = ["prefill", "decode", "kv cache", "kv pool", "token pool", "cache block", "token slots"];
+    let full = ["out of memory", "no free", "not enough", "exhausted", "cannot allocate", "no available"];
+    !lower.contains("cuda")
+        && of_pool.iter().any(|word| lower.contains(word))
+        && full.iter().any(|word| lower.contains(word))
+}
+
+/// Failures of which the class says too much: the time of the other side, or of the program's end, is no property of the input.
+fn undecided(root: &Failure) -> Option<&'static str> {
+    let code = root.code.as_ref().filter(|code| code.domain == "cuda").and_then(|code| code.number);
+    let said = root.why.to_ascii_lowercase();
+    if root.class == FailureClass::ApiError && code == Some(4) {
+        return Some(
+            "CUDA was already shutting down: the error came at the program's end, and its work may be whole",
+        );
+    }
+    let waited = ["timeout", "timed out", "time-out"].iter().any(|word| said.contains(word));
+    (root.class == FailureClass::PythonError && waited)
+        .then_some("it waited too long for another side, and the evidence does not say whether that one was slow, stuck or gone")
 }
 
 impl From<(RestartAdvice, &str)> for Restart {
@@ -130,13 +163,13 @@ fn by_class(class: FailureClass) -> (RestartAdvice, &'static str) {
             (Pointless, "the same job needs the same memory; lower workers or raise the limit first")
         }
         FailureClass::GpuOom => (Pointless, "the same request asks for the same memory"),
-        FailureClass::DeviceAssert
-        | FailureClass::LaunchConfig
-        | FailureClass::NoKernelImage
-        | FailureClass::CompileError
-        | FailureClass::PythonError
-        | FailureClass::GraphCapture
-        | FailureClass::ApiError => (Pointless, "the program's own check fails again with the same input"),
+        FailureClass::DeviceAssert => (Pointless, "the program's own check fails again with the same input"),
+        FailureClass::LaunchConfig => (Pointless, "the same launch is refused again"),
+        FailureClass::NoKernelImage => (Pointless, "the binary holds the same code"),
+        FailureClass::CompileError => (Pointless, "the same source fails to compile again"),
+        FailureClass::GraphCapture => (Pointless, "the same call breaks the capture again"),
+        FailureClass::PythonError => (Pointless, "the same input raises the same exception"),
+        FailureClass::ApiError => (Pointless, "the same call with the same arguments is refused again"),
         FailureClass::Driver => (Pointless, "driver and set-up must be put right first"),
         FailureClass::None => (Unknown, "no failure in the input"),
         FailureClass::Nccl => {
@@ -146,5 +179,26 @@ fn by_class(class: FailureClass) -> (RestartAdvice, &'static str) {
             Unknown,
             "the evidence does not say whether the same input fails again; try it once to learn that",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_pool_is_told_from_a_full_gpu() {
+        for full in [
+            "RuntimeError: Prefill out of memory. Try to lower your batch size.",
+            "RuntimeError: Decode out of memory",
+            "ValueError: No available memory for the cache blocks.",
+        ] {
+            assert!(is_full_pool(full), "{full}");
+        }
+        for other in
+            ["CUDA out of memory. Tried to allocate 2 GiB for the KV cache", "ValueError: bad prefill", ""]
+        {
+            assert!(!is_full_pool(other), "{other}");
+        }
     }
 }

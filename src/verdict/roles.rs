@@ -134,7 +134,13 @@ fn role_beside(failure: &Failure, root: &Failure) -> (Role, Option<String>) {
         return (Role::Cleanup, Some("the launcher's word or clean-up after the first failure".to_owned()));
     }
     if failure.weight == Weight::Waiting && root.class != FailureClass::Nccl {
-        return (Role::Messenger, Some("waited for the rank that had failed".to_owned()));
+        let other = failure.rank.is_some() && root.rank.is_some() && failure.rank != root.rank;
+        let why = if other {
+            "waited for the rank that had failed"
+        } else {
+            "a collective call that failed with it"
+        };
+        return (Role::Messenger, Some(why.to_owned()));
     }
     if failure.is_xid() && failure.class == root.class {
         return (Role::Messenger, Some("the kernel driver saw the same fault".to_owned()));

@@ -11,7 +11,7 @@ use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
 use super::Verdict;
-use super::failure::{Certainty, Failure, Role};
+use super::failure::{Certainty, Failure, Role, Weight};
 use super::places::{Fault, Notice};
 use super::roles::messenger_name;
 
@@ -47,6 +47,23 @@ pub fn class_phrase(class: FailureClass) -> &'static str {
     }
 }
 
+/// What the root is called in a sentence: its status may say more than its class.
+fn root_phrase(class: FailureClass, root: Option<&Failure>) -> &'static str {
+    let code = root.and_then(|root| root.code.as_ref());
+    match (class, code.map(|code| code.domain), code.and_then(|code| code.number)) {
+        (FailureClass::LaunchFailure, Some("cuda"), Some(702))
+        | (FailureClass::LaunchFailure, Some("xid"), Some(8)) => {
+            "a kernel ran past the watchdog's time limit and was stopped"
+        }
+        (FailureClass::Segfault, Some("signal"), Some(7)) => "bus error in a host process",
+        (FailureClass::Abort, Some("signal"), Some(4)) => "illegal instruction in a host process",
+        (FailureClass::Abort, Some("signal"), Some(8)) => "arithmetic exception in a host process",
+        (FailureClass::LaunchConfig, Some("cuda"), Some(9)) => "launch refused: its configuration is invalid",
+        (FailureClass::LaunchConfig, Some("cuda"), Some(1)) => "launch refused: an argument of it is invalid",
+        _ => class_phrase(class),
+    }
+}
+
 /// The sentence.
 #[must_use]
 pub fn sentence(verdict: &Verdict) -> String {
@@ -64,9 +81,15 @@ pub fn sentence(verdict: &Verdict) -> String {
         && verdict.ranks.len() > 1
         && finding(verdict).is_none()
     {
-        let _ = write!(text, "Rank {rank} failed first: ");
+        let root = verdict.failures.first();
+        let earlier = |failure: &Failure| {
+            failure.weight >= Weight::Program
+                && root.is_some_and(|root| failure.beside(root) == Some("earlier"))
+        };
+        let first = if verdict.failures.iter().any(earlier) { "failed" } else { "failed first" };
+        let _ = write!(text, "Rank {rank} {first}: ");
     }
-    push_capital(&mut text, class_phrase(verdict.class));
+    push_capital(&mut text, root_phrase(verdict.class, verdict.failures.first()));
     if let Some(gap) = &verdict.gap {
         let _ = write!(text, ": {gap}");
     }
@@ -84,6 +107,9 @@ pub fn sentence(verdict: &Verdict) -> String {
     {
         let _ = write!(text, ": GPU at PCI {pci}");
     }
+    if let Some(process) = verdict.failures.first().and_then(process_phrase) {
+        let _ = write!(text, " ({process})");
+    }
     if let Some(fault) = verdict.places.fault.as_ref().and_then(fault_phrase) {
         let _ = write!(text, " in {fault}");
     }
@@ -94,6 +120,8 @@ pub fn sentence(verdict: &Verdict) -> String {
         let runs_on = verdict.class.is_device_fault() && verdict.asynchronous != Some(false);
         if notice.is_sync_point == Some(true) && runs_on {
             text.push_str(", a sync point and not the fault");
+        } else if notice.is_sync_point == Some(false) && notice.sync_why.is_some() && runs_on {
+            text.push_str(", which only returns the error of earlier work");
         }
     }
     text.push('.');
@@ -168,6 +196,14 @@ fn push_capital(text: &mut String, phrase: &str) {
         }
         _ => text.push_str(phrase),
     }
+}
+
+/// The process that died, where its host is known: with many nodes the number alone says little.
+fn process_phrase(root: &Failure) -> Option<String> {
+    if !matches!(root.class, FailureClass::Segfault | FailureClass::Abort) {
+        return None;
+    }
+    Some(format!("pid {} on {}", root.pid?, root.host.as_deref()?))
 }
 
 fn fault_phrase(fault: &Fault) -> Option<String> {

@@ -30,6 +30,13 @@ pub(super) fn read(lines: &[&str]) -> Option<(FaultingLaunch, usize)> {
     tells.then_some((launch, consumed.max(1)))
 }
 
+/// A name without return type and parameter list, where a debugger broke the line before the launch.
+fn bare(name: &str) -> &str {
+    let name = name.trim();
+    let name = name.strip_prefix("void ").unwrap_or(name);
+    without_params(name)
+}
+
 #[derive(Default)]
 struct Report {
     launch: FaultingLaunch,
@@ -39,6 +46,8 @@ struct Report {
     frame_at: Option<Place>,
     /// Function named with the faulting instruction.
     triggered_in: Option<String>,
+    /// Name on a line of its own, whose launch the next line holds.
+    wrapped: Option<String>,
 }
 
 impl Report {
@@ -103,6 +112,10 @@ impl Report {
         let numbered = line.strip_prefix('#').and_then(|rest| rest.split_once(char::is_whitespace));
         let numbered = numbered.filter(|(number, _)| number.parse::<u32>().is_ok());
         let launch = line.split_once("<<<(").and_then(|(name, rest)| Some((name, rest.split_once(">>>")?)));
+        if launch.is_none() && line.starts_with("0x") && line.contains(" in ") {
+            self.wrapped = Some(line.to_owned());
+            return true;
+        }
         if numbered.is_none() && launch.is_none() {
             return false;
         }
@@ -110,10 +123,13 @@ impl Report {
             self.frame_at = line.rsplit_once(" at ").and_then(|(_, place)| place_of(place));
         }
         if let Some((head, (dims, tail))) = launch {
+            let wrapped = self.wrapped.take().filter(|_| head.trim().is_empty());
+            let head = wrapped.as_deref().unwrap_or(head);
             let name = head
                 .rsplit_once(" in ")
                 .map_or_else(|| numbered.map_or(head, |_| after_number(head)), |p| p.1);
-            self.launch.kernel = Some(name.trim().to_owned()).filter(|name| !name.is_empty());
+            let name = if wrapped.is_some() { bare(name) } else { name.trim() };
+            self.launch.kernel = Some(name.to_owned()).filter(|name| !name.is_empty());
             // Cut at `<<<(`, so the first parenthesis is missing.
             let (grid, block) = dims.split_once("),(").unwrap_or((dims, ""));
             self.launch.grid = dim3(grid).or(self.launch.grid);
@@ -163,7 +179,7 @@ impl Report {
     }
 
     fn launch(self) -> FaultingLaunch {
-        let Self { mut launch, triggered_at, frame_at, triggered_in } = self;
+        let Self { mut launch, triggered_at, frame_at, triggered_in, wrapped: _ } = self;
         launch.kernel = launch.kernel.or(triggered_in);
         launch.place = match (triggered_at, frame_at) {
             // The frame has the whole path, the exception the right line.

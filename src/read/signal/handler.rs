@@ -65,7 +65,8 @@ fn ucx(body: &str) -> Option<FatalSignal> {
     let head = body.strip_prefix('[').map(|head| before(head, "]"));
     let pid =
         head.and_then(|head| head.split(':').nth(1)).and_then(|pid| small(pid.trim())).map(|(pid, _)| pid);
-    Some(FatalSignal { address: hex_after(rest, "at address "), pid, ..signal(number, SignalReporter::Ucx) })
+    let address = hex_after(rest, "at address ").or_else(|| rest.contains("at address (nil)").then_some(0));
+    Some(FatalSignal { address, pid, ..signal(number, SignalReporter::Ucx) })
 }
 
 /// `Thread 1 "python" received signal SIGSEGV`, `Program terminated with signal SIGABRT`, lldb's stop reason.

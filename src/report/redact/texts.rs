@@ -34,7 +34,7 @@ pub(super) fn of(report: &mut Report) -> Vec<&mut String> {
         all.push(path);
     }
     of_verdict(verdict, &mut all);
-    for Failure { class: _, role: _, rank: _, why, evidence: _ } in failures {
+    for Failure { class: _, role: _, shown: _, rank: _, why, evidence: _ } in failures {
         all.extend(why);
     }
     for Hypothesis { class: _, cause: _, certainty: _, summary, supports: _, against: _, would_settle } in

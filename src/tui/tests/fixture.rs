@@ -197,6 +197,7 @@ pub fn report() -> Report {
     let failure = |class, role, rank, why: &str, evidence: &[&str]| Failure {
         class,
         role,
+        shown: None,
         rank,
         why: Some(why.to_owned()),
         evidence: ids(evidence),

@@ -166,7 +166,7 @@ fn a_failure_without_a_playbook_is_not_called_none() {
     let text = squeezed(&ui.press("4").text());
     assert!(text.contains("COMPILE ERROR") || text.contains("compile error"), "{text}");
     assert!(
-        text.contains("No playbook is about this failure") && !text.contains("no failure was found"),
+        text.contains("Read the compiler's first error") && !text.contains("no failure was found"),
         "{text}"
     );
 }

@@ -1,7 +1,7 @@
 //! What the distance between an access and its nearest allocation says, wraps aside.
 //!
-//! In: distance readings. Out: a missing mask (just past the end), a wrong base (just before it), a null pointer, an index
-//! far away, an artefact of a memory pool. Whether a distance is a wrapped 32-bit index is `overflow`'s question.
+//! In: distance readings. Out: a missing mask (just past the end, in a block that may be the last), a wrong base (just before
+//! it), a null pointer, an index far away, an artefact of a memory pool. Whether a distance is a wrapped 32-bit index is `overflow`'s question.
 
 use crate::arith::Reading;
 use crate::case::EvidenceId;
@@ -11,7 +11,8 @@ use crate::tables::class::FailureClass;
 
 use super::super::failure::Certainty;
 use super::distance::{DistanceReading, readings};
-use super::distance_words::sentence;
+use super::distance_words::{past_the_end, sentence};
+use super::tail::{Tail, tail};
 use super::{Hypothesis, View};
 
 /// The rule.
@@ -28,7 +29,7 @@ pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
     let readings = readings(view);
     let Some(first) = readings.first() else { return Vec::new() };
     let record = record_of(view, first.evidence);
-    explain(first, record).into_iter().collect()
+    explain(view, first, record).into_iter().collect()
 }
 
 fn first_record<'a>(view: &View<'a>) -> Option<(EvidenceId, &'a SanitizerRecord)> {
@@ -51,9 +52,15 @@ fn record_of<'a>(view: &View<'a>, id: EvidenceId) -> Option<&'a SanitizerRecord>
     })
 }
 
-fn explain(reading: &DistanceReading, record: Option<&SanitizerRecord>) -> Option<Hypothesis> {
+fn explain(
+    view: &View<'_>,
+    reading: &DistanceReading,
+    record: Option<&SanitizerRecord>,
+) -> Option<Hypothesis> {
     let (cause, certainty) = match &reading.reading {
-        Reading::TailUnguarded { .. } => (CauseKind::MissingMask, Certainty::Supported),
+        Reading::TailUnguarded { past_end_bytes } => {
+            return Some(past_end(view, reading, record, *past_end_bytes));
+        }
         Reading::JustBefore { .. } => (CauseKind::OutOfBounds, Certainty::Suspected),
         Reading::NearNull { .. } => (CauseKind::NullPointer, Certainty::Supported),
         Reading::InsidePoolArtefact { .. } => (CauseKind::SanitizerFalsePositive, Certainty::Suspected),
@@ -64,6 +71,73 @@ fn explain(reading: &DistanceReading, record: Option<&SanitizerRecord>) -> Optio
         Reading::Wrapped(_) | Reading::Misaligned { .. } | Reading::TooLargeToTell { .. } => return None,
     };
     Some(hypothesis(cause, certainty, sentence(&reading.reading), reading.evidence))
+}
+
+/// Sizes of the pieces in which PyTorch's expandable segments map memory, for small and for large requests: each is a mapping
+/// of its own, so that an access across two of them looks like one past the end of the first.
+const SEGMENT_PIECES: [u64; 2] = [2 << 20, 20 << 20];
+
+/// An access a little past the end: the tail of a launch only where block and thread may be its last ones.
+fn past_end(
+    view: &View<'_>,
+    reading: &DistanceReading,
+    record: Option<&SanitizerRecord>,
+    past_end_bytes: u64,
+) -> Hypothesis {
+    let crosses = record.is_some_and(crosses_the_end);
+    let is_piece = record
+        .and_then(|record| record.nearest)
+        .is_some_and(|nearest| SEGMENT_PIECES.contains(&nearest.size_bytes));
+    let found = record.map_or(Tail::Possible, |record| tail(view.case, record));
+    let is_atomic = record.is_some_and(|record| record.access.as_deref() == Some("atomic"));
+    let (cause, certainty, meaning) = match found {
+        _ if crosses && is_piece => (
+            CauseKind::SanitizerFalsePositive,
+            Certainty::Suspected,
+            "The access begins inside, and the allocation is as large as a piece of PyTorch's expandable segments: the next \
+             piece may follow it, mapped apart. Rerun without expandable segments before believing it.",
+        ),
+        Tail::Exact => (
+            CauseKind::MissingMask,
+            Certainty::Supported,
+            "Block and thread count to just that element: a tail block without a mask, or a length that is too large.",
+        ),
+        Tail::Last => (
+            CauseKind::MissingMask,
+            Certainty::Supported,
+            "The block is the last one of its grid: a tail block without a mask, or a length that is too large.",
+        ),
+        Tail::Possible => (
+            CauseKind::MissingMask,
+            Certainty::Suspected,
+            "A tail block without a mask would do that; so would a length that is too large.",
+        ),
+        Tail::No if is_atomic => (
+            CauseKind::OutOfBounds,
+            Certainty::Suspected,
+            "It is no tail block: an atomic's index comes from the data, so a bin or a counter is as large as its table or \
+             larger.",
+        ),
+        Tail::No => (
+            CauseKind::OutOfBounds,
+            Certainty::Suspected,
+            "Nothing shows a tail block: an index, a length or a stride is too large for this buffer, and it may come from the \
+             data.",
+        ),
+    };
+    let text = format!("{} {meaning}", past_the_end(past_end_bytes));
+    let mut found = hypothesis(cause, certainty, text, reading.evidence);
+    if is_atomic && cause == CauseKind::OutOfBounds {
+        found.would_settle = vec!["check max(index) < size of the table before the launch".to_owned()];
+    }
+    found
+}
+
+/// Whether the access begins inside its allocation and ends outside.
+fn crosses_the_end(record: &SanitizerRecord) -> bool {
+    record.nearest.zip(record.address).is_some_and(|(nearest, address)| {
+        address.checked_sub(nearest.base).is_some_and(|offset| offset < nearest.size_bytes)
+    })
 }
 
 /// Whether the kernel takes an array of integers, so that an index may come from memory.

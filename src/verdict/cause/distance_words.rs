@@ -11,11 +11,7 @@ use crate::text::number::{binary_size, grouped, percent};
 pub fn sentence(reading: &Reading) -> String {
     match reading {
         Reading::Wrapped(found) => wrapped(found),
-        Reading::TailUnguarded { past_end_bytes } => format!(
-            "The access ends {} past the end of the allocation: a tail block without a mask, or a length that is too \
-             large. Not an integer overflow: a wrapped index would land gigabytes below.",
-            bytes(*past_end_bytes)
-        ),
+        Reading::TailUnguarded { past_end_bytes } => past_the_end(*past_end_bytes),
         Reading::JustBefore { before_bytes } => format!(
             "The access starts {} before the allocation: a wrong base, a negative index or a wrong stride. Not an \
              integer overflow.",
@@ -41,6 +37,16 @@ pub fn sentence(reading: &Reading) -> String {
             binary_size(u128::from(*explains_all_from_bytes))
         ),
     }
+}
+
+/// An access past the end by a little; who may do that, block and thread tell.
+#[must_use]
+pub fn past_the_end(past_end_bytes: u64) -> String {
+    format!(
+        "The access ends {} past the end of the allocation. Not an integer overflow: a wrapped index would land gigabytes \
+         below.",
+        bytes(past_end_bytes)
+    )
 }
 
 fn wrapped(found: &Wrapped) -> String {

@@ -7,17 +7,22 @@ use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
 use super::super::failure::{Certainty, Failure, Weight};
-use super::{Hypothesis, View, memory};
+use super::{Hypothesis, View, asserted, memory, port};
+use crate::case::Fact;
+use crate::read::event::Data;
 
 /// The rule.
 pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
     let Some((failure, cause)) = stated(view) else { return Vec::new() };
-    let certainty = certainty(cause, failure);
+    let certainty = certainty(view, cause, failure);
     vec![Hypothesis {
         class: view.root.class,
         cause: Some(cause),
         certainty,
-        summary: shortage(view, cause)
+        summary: unsaid(cause, failure)
+            .or_else(|| shortage(view, cause))
+            .or_else(|| (cause == CauseKind::BadIndex).then(|| asserted::sentence(view))?)
+            .or_else(|| (cause == CauseKind::Network).then(|| broken_port(view))?)
             .or_else(|| on_gpu(failure, cause))
             .unwrap_or_else(|| summary(cause).to_owned()),
         supports: failure.evidence.iter().take(4).copied().collect(),
@@ -29,6 +34,12 @@ pub fn rule(view: &View<'_>) -> Vec<Hypothesis> {
 /// What the numbers of a refused request say.
 fn shortage(view: &View<'_>, cause: CauseKind) -> Option<String> {
     (cause == CauseKind::GpuMemory).then(|| memory::shortage(view.case))?.and_then(|found| found.sentence())
+}
+
+/// Which port of the network broke, where a line names it.
+fn broken_port(view: &View<'_>) -> Option<String> {
+    port::broken(view.case)
+        .map(|port| format!("{}: {} reported an error", summary(CauseKind::Network), port.words()))
 }
 
 /// Which GPU is broken, where the driver names it.
@@ -53,8 +64,34 @@ fn stated<'a>(view: &View<'a>) -> Option<(&'a Failure, CauseKind)> {
     })
 }
 
+/// Whether the status is `invalid configuration argument`, which says neither what was too large nor that it was.
+fn is_invalid_configuration(failure: &Failure) -> bool {
+    failure.code.as_ref().is_some_and(|code| code.domain == "cuda" && code.number == Some(9))
+}
+
+/// What an invalid configuration can be.
+fn unsaid(cause: CauseKind, failure: &Failure) -> Option<String> {
+    (cause == CauseKind::LaunchLimit && is_invalid_configuration(failure)).then(|| {
+        "the launch's configuration is invalid: a block of more than 1,024 threads, a grid past 65,535 in y or z, or a \
+         dimension of zero, as an empty tensor gives"
+            .to_owned()
+    })
+}
+
+/// Whether a line says that a GPU is gone; `Unknown Error` of a device handle may be less.
+fn says_lost(view: &View<'_>, failure: &Failure) -> bool {
+    let mut lines = failure.evidence.iter().filter_map(|id| match &view.case.get(*id)?.fact {
+        Fact::Event(event) => match &event.data {
+            Data::DriverFault(fault) => Some(fault.detail.to_ascii_lowercase()),
+            _ => None,
+        },
+        Fact::Derived(_) => None,
+    });
+    lines.all(|detail| !detail.contains("unknown error") || detail.contains("lost"))
+}
+
 /// Most statements support their cause; a few only point to it.
-fn certainty(cause: CauseKind, failure: &Failure) -> Certainty {
+fn certainty(view: &View<'_>, cause: CauseKind, failure: &Failure) -> Certainty {
     if failure.weight == Weight::State {
         return Certainty::Suspected;
     }
@@ -62,6 +99,8 @@ fn certainty(cause: CauseKind, failure: &Failure) -> Certainty {
         CauseKind::PeerDied | CauseKind::HostMemory if failure.class == FailureClass::Nccl => {
             Certainty::Suspected
         }
+        CauseKind::LaunchLimit if is_invalid_configuration(failure) => Certainty::Suspected,
+        CauseKind::GpuLost if !says_lost(view, failure) => Certainty::Suspected,
         CauseKind::GspFirmware | CauseKind::GpuLost | CauseKind::WrongArch | CauseKind::HeapCorruption => {
             Certainty::Supported
         }

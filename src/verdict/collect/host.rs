@@ -48,11 +48,10 @@ enum Says {
 pub fn exception(exception: &Exception) -> Option<Claim> {
     match says(exception) {
         Says::Nothing => None,
-        Says::Program => Some(Claim::new(
-            FailureClass::PythonError,
-            Weight::Program,
-            "a Python exception ended the program",
-        )),
+        Says::Program => Some(
+            Claim::new(FailureClass::PythonError, Weight::Program, "a Python exception ended the program")
+                .cause(cause_of(&exception.message)),
+        ),
         Says::Launcher => Some(
             Claim::new(
                 FailureClass::PythonError,
@@ -74,6 +73,31 @@ pub fn exception(exception: &Exception) -> Option<Claim> {
         }
         Says::Collective => Some(Claim::new(FailureClass::Nccl, Weight::Waiting, "a collective call failed")),
     }
+}
+
+/// The cause that an exception's own words name.
+fn cause_of(message: &str) -> Option<CauseKind> {
+    if message.contains("Expected all tensors to be on the same device") {
+        return Some(CauseKind::WrongDevice);
+    }
+    let (_, symbol) = message.split_once("undefined symbol: ")?;
+    is_of_pytorch(symbol).then_some(CauseKind::AbiMismatch)
+}
+
+/// Whether a mangled name is one of PyTorch's own C++ interface: an extension that lacks it was built for another release, or
+/// with the other string type.
+fn is_of_pytorch(symbol: &str) -> bool {
+    const SPACES: [&str; 6] = ["3c10", "2at", "5torch", "6caffe2", "4c10d", "8pybind11"];
+    // `_ZN`, `_ZNK`, `_ZTI`, `_ZTV`, a parameter list after a plain function: the first nested name is the function's own.
+    let name = symbol.split([',', ' ', '\n']).next().unwrap_or("");
+    let Some(rest) = name.strip_prefix("_Z") else { return false };
+    let rest = ["TIN", "TVN", "TSN", "NK", "N", "TV", "TI"]
+        .iter()
+        .find_map(|lead| rest.strip_prefix(lead))
+        .unwrap_or(rest);
+    SPACES.iter().any(|space| rest.starts_with(space))
+        || name.contains("N2at6TensorE")
+        || name.contains("RKN2at")
 }
 
 fn says(exception: &Exception) -> Says {
@@ -229,8 +253,33 @@ pub fn stopped(cleanup: &Cleanup) -> Option<Claim> {
     })
 }
 
+/// Windows has no signals: the name of a status, and its class (`ntstatus.h`). The second one also ends a process that aborts by
+/// itself (fail-fast), whatever its name says.
+fn windows_status(code: i64) -> Option<(&'static str, FailureClass)> {
+    let unsigned = u32::try_from(code).ok().or_else(|| i32::try_from(code).ok().map(i32::cast_unsigned))?;
+    Some(match unsigned {
+        0xC000_0005 => ("STATUS_ACCESS_VIOLATION", FailureClass::Segfault),
+        0xC000_0409 => ("STATUS_STACK_BUFFER_OVERRUN (fail-fast)", FailureClass::Abort),
+        0xC000_001D => ("STATUS_ILLEGAL_INSTRUCTION", FailureClass::Abort),
+        _ => return None,
+    })
+}
+
+/// Whether a status is one that only Windows has.
+#[must_use]
+pub fn is_windows_status(code: i64) -> bool {
+    windows_status(code).is_some()
+}
+
 /// The end of a process, as somebody else reports it.
 pub fn exit(exit: &ProcessExit) -> Option<Claim> {
+    if let Some((name, class)) = exit.code.and_then(windows_status) {
+        return Some(Claim::new(class, Weight::Exit, "the process ended with this status of Windows").code(
+            "exit",
+            exit.code,
+            Some(name.to_owned()),
+        ));
+    }
     let signal = exit.signal.or_else(|| {
         let code = exit.code?;
         u32::try_from(if code < 0 { -code } else { code - 128 }).ok()
@@ -254,5 +303,35 @@ pub fn exit(exit: &ProcessExit) -> Option<Claim> {
                 .code("exit", Some(code), None)
                 .relayed(Some(Messenger::Launcher)),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_symbol_of_pytorch_is_another_binary_interface() {
+        let cause = |symbol: &str| cause_of(&format!("/x/ext.so: undefined symbol: {symbol}"));
+        for symbol in [
+            "_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE",
+            "_ZN2at4_ops5zeros4callEN3c108ArrayRefINS2_6SymIntEEE",
+            "_ZN5torch7LibraryC1ENS0_4KindE",
+            "_ZNK3c1010TensorImpl4sizeEl",
+            "_ZTIN3c105ErrorE",
+        ] {
+            assert_eq!(cause(symbol), Some(CauseKind::AbiMismatch), "{symbol}");
+        }
+        for symbol in ["cudaGetDriverEntryPointByVersion", "_ZNSt6vectorIiE", "__nvJitLinkComplete_12_4"] {
+            assert_eq!(cause(symbol), None, "{symbol}");
+        }
+        assert_eq!(cause_of("undefined symbol"), None);
+    }
+
+    #[test]
+    fn tensors_on_two_devices_are_named() {
+        let message =
+            "Expected all tensors to be on the same device, but found at least two devices, cpu and cuda:0!";
+        assert_eq!(cause_of(message), Some(CauseKind::WrongDevice));
     }
 }

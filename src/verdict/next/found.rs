@@ -8,7 +8,9 @@ use crate::read::event::Data;
 use crate::tables::class::FailureClass;
 
 use super::super::cause::memory::{Reason, Shortage, shortage};
+use super::super::restart::is_full_pool;
 use super::Next;
+use super::framework::{Framework, framework};
 
 /// The steps; none for a class of another kind.
 pub(super) fn steps(case: &Case, class: FailureClass, program: &[String]) -> Vec<Next> {
@@ -19,9 +21,16 @@ pub(super) fn steps(case: &Case, class: FailureClass, program: &[String]) -> Vec
         FailureClass::BarrierError => vec![branch(), again(program, "synccheck")],
         FailureClass::ApiError => vec![refused_calls(program), first_refusal()],
         FailureClass::LaunchConfig => vec![limits(), refused_calls(program)],
-        FailureClass::GpuOom => gpu_memory(program, has_traceback(case), shortage(case).as_ref()),
+        FailureClass::GpuOom => {
+            let mut steps = gpu_memory(program, pytorch(case), shortage(case).as_ref());
+            steps.extend(preallocation(program, framework(case)));
+            steps
+        }
         FailureClass::HostOom => vec![host_memory(), who_grew()],
+        FailureClass::PythonError if pool_is_full(case) => vec![smaller_load(), raising_frame()],
         FailureClass::PythonError => vec![raising_frame()],
+        FailureClass::GraphCapture => vec![capture_call(), without_capture()],
+        FailureClass::CompileError => vec![compiler_output(program, compiler(case))],
         FailureClass::Killed if has_kernel_log(case) => vec![sender()],
         FailureClass::Killed => vec![kernel_log(), sender()],
         _ => Vec::new(),
@@ -32,6 +41,27 @@ fn words(head: &[&str], program: &[String]) -> Option<Vec<String>> {
     Some(head.iter().map(|word| (*word).to_owned()).chain(program.iter().cloned()).collect())
 }
 
+fn pool_is_full(case: &Case) -> bool {
+    let full = case.pick(|data| match data {
+        Data::Traceback(traceback) => {
+            traceback.exception.as_ref().filter(|exception| is_full_pool(&exception.message))
+        }
+        Data::Exception(exception) => Some(exception).filter(|exception| is_full_pool(&exception.message)),
+        _ => None,
+    });
+    full.into_iter().next().is_some()
+}
+
+fn smaller_load() -> Next {
+    Next {
+        id: "smaller-load",
+        title: "Admit fewer requests at once, or give the pool more room",
+        command: None,
+        cost: "less throughput, or less memory for the rest",
+        why: "the pool was full under that load: --max-running-requests and --mem-fraction-static in SGLang, --max-num-seqs and --gpu-memory-utilization in vLLM; if a light load fails too, blocks are lost",
+    }
+}
+
 fn raising_frame() -> Next {
     Next {
         id: "raising-frame",
@@ -39,6 +69,61 @@ fn raising_frame() -> Next {
         command: None,
         cost: "none",
         why: "the exception is the failure itself: its message names what was wrong, the frames above it who passed it",
+    }
+}
+
+fn capture_call() -> Next {
+    Next {
+        id: "capture-call",
+        title: "Find the first call that is not allowed while a stream is captured",
+        command: None,
+        cost: "reading the first error, with its stack",
+        why: "the later ones only say that the capture is broken; waiting, allocating, loading a module or using another stream there breaks it: do it once before the capture (a warm-up run)",
+    }
+}
+
+fn without_capture() -> Next {
+    Next {
+        id: "without-graph",
+        title: "Run the same steps without capturing a graph",
+        command: None,
+        cost: "slower; nothing else changes",
+        why: "a failure that stays has nothing to do with the graph, and comes out where it happens",
+    }
+}
+
+/// Who failed to compile, where a line names it.
+fn compiler(case: &Case) -> &'static str {
+    let failed = case.pick(|data| match data {
+        Data::Compile(failed) => Some(failed.compiler),
+        _ => None,
+    });
+    failed.map(|(_, _, compiler)| compiler).next().unwrap_or("")
+}
+
+fn compiler_output(program: &[String], compiler: &str) -> Next {
+    let (settings, why): (&[&str], &str) = match compiler {
+        "triton" | "inductor" => (
+            &["TRITON_ALWAYS_COMPILE=1", "MLIR_ENABLE_DIAGNOSTICS=warnings,remarks"],
+            "Triton then prints what its passes say before the one that failed; the kernel's source line stands there",
+        ),
+        "nvcc" | "ninja" | "gcc" => (
+            &["MAX_JOBS=1"],
+            "with one job at a time the first error stands right above the end; the lines below it follow from it",
+        ),
+        _ => (&[], "the first error counts; later ones follow from it"),
+    };
+    let head: Vec<&str> = if settings.is_empty() {
+        Vec::new()
+    } else {
+        std::iter::once("env").chain(settings.iter().copied()).collect()
+    };
+    Next {
+        id: "compiler-output",
+        title: "Read the compiler's first error, with the whole output of that one compilation",
+        command: (!head.is_empty()).then(|| words(&head, program)).flatten(),
+        cost: "one compilation",
+        why,
     }
 }
 
@@ -158,21 +243,30 @@ fn wrong_size() -> Next {
     }
 }
 
-fn has_traceback(case: &Case) -> bool {
-    case.pick(|data| matches!(data, Data::Traceback(_)).then_some(())).next().is_some()
+/// Whether PyTorch's allocator may be the one that ran out; none where nothing tells.
+fn pytorch(case: &Case) -> Option<bool> {
+    match framework(case) {
+        Framework::PyTorch => Some(true),
+        Framework::Unknown | Framework::Horovod => case
+            .pick(|data| matches!(data, Data::Traceback(_)).then_some(true))
+            .map(|(_, _, found)| found)
+            .next(),
+        Framework::Jax | Framework::TensorFlow => Some(false),
+    }
 }
 
 /// What the message's own numbers point to comes first.
-fn gpu_memory(program: &[String], has_traceback: bool, shortage: Option<&Shortage>) -> Vec<Next> {
+fn gpu_memory(program: &[String], pytorch: Option<bool>, shortage: Option<&Shortage>) -> Vec<Next> {
     let reason = shortage.map(|shortage| shortage.reason);
     if reason == Some(Reason::LargerThanGpu) {
         return vec![wrong_size()];
     }
     let others = shortage.map(|shortage| shortage.refused.others.as_slice()).unwrap_or_default();
     let mut steps = vec![tenants(others)];
-    let is_python = has_traceback
-        || shortage.is_some_and(|shortage| shortage.refused.producer == "pytorch")
-        || program.iter().any(|word| word.ends_with(".py") || word.contains("python"));
+    let is_python = pytorch.unwrap_or_else(|| {
+        shortage.is_some_and(|shortage| shortage.refused.producer == "pytorch")
+            || program.iter().any(|word| word.ends_with(".py") || word.contains("python"))
+    });
     if is_python {
         let at = if reason == Some(Reason::Pieces) { 0 } else { steps.len() };
         steps.insert(at, expandable_segments(program));
@@ -219,6 +313,22 @@ fn expandable_segments(program: &[String]) -> Next {
         cost: "none; turn it off under compute-sanitizer",
         why: "if it passes, memory was in pieces; if it fails at the same size, the request is too large",
     }
+}
+
+/// JAX and TensorFlow take most of a GPU at their start, so that another process finds none (their documentation of GPU memory).
+fn preallocation(program: &[String], framework: Framework) -> Option<Next> {
+    let setting = match framework {
+        Framework::Jax => "XLA_PYTHON_CLIENT_PREALLOCATE=false",
+        Framework::TensorFlow => "TF_FORCE_GPU_ALLOW_GROWTH=true",
+        Framework::PyTorch | Framework::Horovod | Framework::Unknown => return None,
+    };
+    Some(Next {
+        id: "preallocation",
+        title: "Rerun with memory taken as it is needed",
+        command: words(&["env", setting], program),
+        cost: "slower allocations, more fragments",
+        why: "nvidia-smi then shows what the program really uses; a pass means that the share taken at the start did not fit beside another process",
+    })
 }
 
 fn host_memory() -> Next {
@@ -282,6 +392,8 @@ mod tests {
             FailureClass::GpuOom,
             FailureClass::HostOom,
             FailureClass::Killed,
+            FailureClass::GraphCapture,
+            FailureClass::CompileError,
         ] {
             let found = steps(&Case::default(), class, &program);
             assert!(!found.is_empty(), "{class:?}");
@@ -294,10 +406,10 @@ mod tests {
     fn expandable_segments_are_for_pytorch_alone() {
         let has = |program: &[&str]| {
             let program: Vec<String> = program.iter().map(|word| (*word).to_owned()).collect();
-            gpu_memory(&program, false, None).iter().any(|step| step.id == "expandable-segments")
+            gpu_memory(&program, None, None).iter().any(|step| step.id == "expandable-segments")
         };
         assert!(has(&["torchrun", "train.py"]) && !has(&["./crash", "oom"]) && !has(&["your-command"]));
-        let unnamed = gpu_memory(&["your-command".to_owned()], true, None);
+        let unnamed = gpu_memory(&["your-command".to_owned()], Some(true), None);
         assert!(unnamed.iter().any(|step| step.id == "expandable-segments"));
     }
 }

@@ -4,7 +4,14 @@
 //! torchrun starts each rank as a process of its own, so that gdb has to stand between the two. `--no-python` makes torchrun
 //! start the words that follow as they are, and RANK is set for each of them (both documented by torchrun).
 
+use crate::case::Case;
+use crate::read::event::{Data, SignalReporter};
+use crate::tables::class::FailureClass;
+
+use super::super::Verdict;
+use super::super::failure::Failure;
 use super::Next;
+use super::framework::is_windows;
 
 /// What gdb is told.
 const GDB: [&str; 7] = ["gdb", "-batch", "-ex", "run", "-ex", "bt", "--args"];
@@ -20,6 +27,102 @@ const LAUNCHERS: [&str; 8] = [
     "deepspeed",
     "horovodrun",
 ];
+
+/// The steps where no native stack is known.
+pub(super) fn steps(case: &Case, verdict: &Verdict, program: &[String]) -> Vec<Next> {
+    if is_windows(case) {
+        return vec![crash_dump()];
+    }
+    if let Some(core) = core_of_actor(case, verdict) {
+        return vec![core];
+    }
+    let root = verdict.failures.first();
+    if root.is_some_and(|root| is_loader(case, root)) {
+        return vec![no_workers(), in_worker(program)];
+    }
+    vec![step(program, root.and_then(|failure| failure.rank))]
+}
+
+/// The steps where a native stack is there already.
+pub(super) fn known(case: &Case, verdict: &Verdict, program: &[String]) -> Vec<Next> {
+    let loader = verdict.failures.first().is_some_and(|root| is_loader(case, root));
+    let more = loader.then(|| [no_workers(), in_worker(program)]);
+    std::iter::once(frame()).chain(more.into_iter().flatten()).chain(core_of_actor(case, verdict)).collect()
+}
+
+/// What is left of an actor that died on its node: its core file, by process. A debugger before the driver of the job would not
+/// reach it.
+fn core_of_actor(case: &Case, verdict: &Verdict) -> Option<Next> {
+    let root = verdict.failures.first()?;
+    let (host, pid) = (root.host.as_deref()?, root.pid?);
+    let is_actor =
+        case.events().any(|(id, event)| root.evidence.contains(&id) && event.origin.process.is_some());
+    is_actor.then(|| Next {
+        id: "core-file",
+        title: "Look for the core file of the process that died, on its own node",
+        command: Some(["ssh", host, "coredumpctl", "info", &pid.to_string()].map(str::to_owned).to_vec()),
+        cost: "none; where no systemd keeps core files, see /proc/sys/kernel/core_pattern and ulimit -c there",
+        why: "its native stack names the library and function; a debugger before the job's own command would not reach a worker of another node",
+    })
+}
+
+/// Whether the process that died was a worker of PyTorch's DataLoader.
+fn is_loader(case: &Case, root: &Failure) -> bool {
+    let by_word = case
+        .pick(|data| match data {
+            Data::Signal(signal) => (signal.reporter == Some(SignalReporter::DataLoader)
+                || signal.python.iter().any(|frame| frame.function.as_deref() == Some("_worker_loop")))
+            .then_some(()),
+            Data::KernelSegfault(segfault) => segfault.comm.starts_with("pt_data_worker").then_some(()),
+            _ => None,
+        })
+        .next()
+        .is_some();
+    by_word && root.class == FailureClass::Segfault
+}
+
+fn no_workers() -> Next {
+    Next {
+        id: "no-workers",
+        title: "Rerun with num_workers=0",
+        command: None,
+        cost: "slower loading",
+        why: "the crash was in a worker of the DataLoader, a forked process: without workers it comes out in the main process, under every tool",
+    }
+}
+
+fn in_worker(program: &[String]) -> Next {
+    let gdb = [
+        "gdb",
+        "-batch",
+        "-ex",
+        "set follow-fork-mode child",
+        "-ex",
+        "set detach-on-fork off",
+        "-ex",
+        "run",
+        "-ex",
+        "bt",
+        "--args",
+    ];
+    Next {
+        id: "native-stack",
+        title: "Take the native stack of the worker in gdb",
+        command: in_rank(&gdb.map(str::to_owned), program, None),
+        cost: "needs gdb; slower start; num_workers=1, so that there is one process to follow",
+        why: "gdb stays with the parent unless it is told to follow a fork",
+    }
+}
+
+fn crash_dump() -> Next {
+    Next {
+        id: "crash-dump",
+        title: "Let Windows write a dump of the process (LocalDumps of Windows Error Reporting, or procdump -e -ma)",
+        command: None,
+        cost: "as much disk as the process has memory",
+        why: "WinDbg or Visual Studio read its native stack, which names the module and function that ended the process",
+    }
+}
 
 /// The step. `rank` is the global rank that crashed, where one is known.
 pub(super) fn step(program: &[String], rank: Option<u32>) -> Next {
@@ -50,7 +153,7 @@ pub(super) fn step(program: &[String], rank: Option<u32>) -> Next {
 }
 
 /// What a native stack that is there leaves to do.
-pub(super) fn frame() -> Next {
+fn frame() -> Next {
     Next {
         id: "native-frame",
         title: "Look at the innermost frame of an extension, and at what its caller passed",

@@ -4,7 +4,7 @@
 //! In: the case and the root. Out: a place, or none: a Python frame above a GPU fault is no such place.
 
 use crate::case::{Case, EvidenceId};
-use crate::read::event::{Data, Event, FaultingLaunch, SanitizerFinding, SanitizerRecord};
+use crate::read::event::{Data, Event, FaultingLaunch, NativeFrame, SanitizerFinding, SanitizerRecord};
 use crate::tables::class::FailureClass;
 
 use super::super::collect::Apart;
@@ -124,8 +124,9 @@ fn assertion(case: &Case, root: &Failure) -> Option<Fault> {
     Some(Fault {
         rank: event.origin.rank,
         kernel: assert.place.function.as_deref().map(bare_name),
-        file: Some(assert.place.file.clone()).filter(|file| !file.is_empty()),
-        line: assert.place.line,
+        // Generated code has no place: `unknown:0`.
+        file: Some(assert.place.file.clone()).filter(|file| !matches!(file.as_str(), "" | "unknown")),
+        line: assert.place.line.filter(|line| *line > 0),
         block: assert.block,
         thread: assert.thread,
         evidence: vec![id],
@@ -178,13 +179,58 @@ fn host(case: &Case, root: &Failure) -> Option<Fault> {
     fault.or_else(|| native(case, root))
 }
 
+/// Frames that a signal handler may stand on, innermost first.
+const HANDLER_FRAMES: usize = 16;
+
+/// The innermost frame with a name that is the program's: below it stand the handler that prints and the trampoline into it. A
+/// thread that only waits is another one than the thread that crashed.
+fn crashed(native: &[NativeFrame]) -> Option<&NativeFrame> {
+    let name = |frame: &NativeFrame| frame.function.as_deref().unwrap_or("").to_ascii_lowercase();
+    let handles = |frame: &NativeFrame| {
+        let name = name(frame);
+        [
+            "signalhandler",
+            "signal_handler",
+            "<signal handler called>",
+            "__restore_rt",
+            "faulthandler",
+            "handle_error_signal",
+        ]
+        .iter()
+        .any(|word| name.contains(word))
+    };
+    let handler = native
+        .iter()
+        .take(HANDLER_FRAMES)
+        .enumerate()
+        .filter(|(_, frame)| handles(frame))
+        .map(|(at, _)| at)
+        .max();
+    let mut rest = native.get(handler.map_or(0, |at| at + 1)..).unwrap_or_default();
+    // The trampoline has no name of its own in most C libraries.
+    if handler.is_some()
+        && let Some((first, after)) = rest.split_first()
+        && first.function.is_none()
+        && first
+            .library
+            .as_deref()
+            .is_some_and(|library| library.contains("libc") || library.contains("libpthread"))
+    {
+        rest = after;
+    }
+    let found = rest.iter().find(|frame| frame.function.is_some() || frame.library.is_some())?;
+    let waits =
+        ["poll", "__poll", "epoll_wait", "pthread_cond_wait", "futex_wait", "select", "nanosleep", "accept"];
+    let waits = handler.is_some()
+        && waits.iter().any(|word| name(found).trim_start_matches("__gi_").starts_with(word));
+    (!waits).then_some(found)
+}
+
 /// The innermost native frame with a name.
 fn native(case: &Case, root: &Failure) -> Option<Fault> {
     let (id, event, frame) = case
         .pick(|data| match data {
-            Data::Signal(signal) => {
-                signal.native.iter().find(|frame| frame.function.is_some() || frame.library.is_some())
-            }
+            Data::Signal(signal) => crashed(&signal.native),
             _ => None,
         })
         .find(|(id, _, _)| root.evidence.contains(id))?;
@@ -203,12 +249,14 @@ fn native(case: &Case, root: &Failure) -> Option<Fault> {
 fn bare_name(printed: &str) -> String {
     let mut depth = 0_i32;
     let mut end = printed.len();
+    let call = printed.find("operator()").map(|at| at + "operator".len());
     for (at, c) in printed.char_indices() {
         match c {
             '<' => depth += 1,
             '>' => depth -= 1,
             '(' if depth <= 0
                 && at > 0
+                && Some(at) != call
                 && !printed.get(at..).is_some_and(|rest| rest.starts_with("(anonymous")) =>
             {
                 end = at;
@@ -224,13 +272,33 @@ fn bare_name(printed: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::bare_name;
+    use super::*;
+
+    #[test]
+    fn handler_and_trampoline_are_no_place_of_a_crash() {
+        let frame = |function: Option<&str>, library: &str| NativeFrame {
+            function: function.map(str::to_owned),
+            library: Some(library.to_owned()),
+            ..NativeFrame::default()
+        };
+        let handler = frame(Some("c10::FatalSignalHandler::stacktraceSignalHandler(bool)"), "libc10.so");
+        let stack = [handler.clone(), frame(None, "/lib/libc.so.6"), frame(Some("run_job"), "a.so")];
+        assert_eq!(crashed(&stack).and_then(|frame| frame.function.as_deref()), Some("run_job"));
+        // A thread that waits did not crash.
+        assert_eq!(
+            crashed(&[handler, frame(None, "/lib/libc.so.6"), frame(Some("__poll"), "/lib/libc.so.6")]),
+            None
+        );
+        assert_eq!(crashed(&stack[2..]), Some(&stack[2]));
+    }
 
     #[test]
     fn kernel_names_lose_parameters() {
         assert_eq!(bare_name("fill_rows(float *, int, int, int)"), "fill_rows");
         assert_eq!(bare_name("void asserting(const int *, int)"), "asserting");
         assert_eq!(bare_name("fused_lora_xw_kernel"), "fused_lora_xw_kernel");
+        assert_eq!(bare_name("operator()"), "operator()");
+        assert_eq!(bare_name("f::operator()(int) const"), "f::operator()");
         assert_eq!(
             bare_name("void at::native::(anonymous namespace)::f<float, (int)4>(int)"),
             "at::native::(anonymous namespace)::f<float, (int)4>"

@@ -6,7 +6,7 @@
 use crate::case::{Case, EvidenceId, Fact};
 use crate::read::event::{Advice, Data, Event, Messenger, Place, PyFrame, Status, Traceback};
 use crate::tables::class::FailureClass;
-use crate::tables::{SyncCall, only_enqueues, sync_in_source, sync_point};
+use crate::tables::{SyncCall, SyncPoint, only_enqueues, sync_in_source, sync_point};
 
 use super::super::failure::Failure;
 use super::super::summary::base_name;
@@ -18,6 +18,30 @@ pub fn find(case: &Case, root: &Failure, failures: &[Failure]) -> Option<Notice>
         .or_else(|| from_signal(case, root))
         .or_else(|| from_status(case, root))
         .or_else(|| from_collective_stack(case, root))
+        .or_else(|| from_echo(case, root))
+}
+
+/// The sanitizer's echo of a failed call, with the innermost place of the host that it prints.
+fn from_echo(case: &Case, root: &Failure) -> Option<Notice> {
+    let (id, event, record) = case
+        .pick(|data| match data {
+            Data::Sanitizer(record) if record.api.is_some() => Some(&**record),
+            _ => None,
+        })
+        .find(|(id, _, _)| root.evidence.contains(id))?;
+    let api = record.api.as_deref()?;
+    let place = record.host.iter().find_map(|frame| frame.place.as_ref());
+    let point = noticing(api);
+    Some(Notice {
+        rank: event.origin.rank,
+        file: place.map(|place| place.file.clone()).filter(|file| !file.is_empty()),
+        line: place.and_then(|place| place.line),
+        call: Some(call_name(api)),
+        is_sync_point: point.map(|point| point.waits).or_else(|| is_launch(api).then_some(false)),
+        sync_why: point.map(|point| point.why),
+        evidence: vec![id],
+        ..Notice::default()
+    })
 }
 
 fn from_traceback(case: &Case, root: &Failure, failures: &[Failure]) -> Option<Notice> {
@@ -43,13 +67,23 @@ fn from_traceback(case: &Case, root: &Failure, failures: &[Failure]) -> Option<N
     });
     let found = found.or_else(|| later_report(&tracebacks, root))?;
     let (id, event, frame) = user_place(found, &tracebacks)?;
-    let call = sync_of(frame);
     let inner = innermost(event, frame);
+    // A built-in prints or converts what it is given: a frame of the user's own below it means that it had not begun.
+    let in_own = called_from(event, frame).is_some_and(|next| distance_from_user(&next.file) < 2);
+    let not_yet = in_own && sync_of(frame).is_some_and(|call| is_builtin(&call.call));
+    let call = sync_of(frame).filter(|_| !not_yet);
     let inside = inner.filter(|_| call.is_none()).and_then(|inner| Some((inner, sync_of(inner)?)));
     let api = refused_api(case, found.0, found.1, found.2).filter(|_| call.is_none() && inside.is_none());
-    let api_why = api.and_then(sync_why);
-    let is_sync_point = if call.is_some() || inside.is_some() || api_why.is_some() {
+    let named = call
+        .as_ref()
+        .map(|call| call.name.clone())
+        .or_else(|| if not_yet { first_call(frame) } else { plain_call(frame) })
+        .or_else(|| api.map(call_name));
+    let api_point = api.and_then(noticing);
+    let is_sync_point = if call.is_some() || inside.is_some() {
         Some(true)
+    } else if let Some(point) = api_point {
+        Some(point.waits)
     } else {
         // Neither table need know the call: then nobody says whether it waits.
         enqueues(inner.unwrap_or(frame)).then_some(false)
@@ -59,21 +93,22 @@ fn from_traceback(case: &Case, root: &Failure, failures: &[Failure]) -> Option<N
         file: Some(frame.file.clone()),
         line: frame.line,
         function: frame.function.clone(),
-        call: call
-            .as_ref()
-            .map(|call| call.name.clone())
-            .or_else(|| plain_call(frame))
-            .or_else(|| api.map(call_name)),
+        call: named.clone(),
         is_sync_point,
         sync_why: call
             .as_ref()
             .or(inside.as_ref().map(|(_, inside)| inside))
             .map(|call| call.point.why)
-            .or(api_why),
-        waits_inside: inside.map(|(inner, inside)| {
-            let line = inner.line.map(|line| format!(":{line}")).unwrap_or_default();
-            format!("{} in {}{line}", inside.call, base_name(&inner.file))
-        }),
+            .or(api_point.map(|point| point.why)),
+        waits_inside: inside
+            .map(|(inner, inside)| {
+                let line = inner.line.map(|line| format!(":{line}")).unwrap_or_default();
+                format!("{} in {}{line}", inside.call, base_name(&inner.file))
+            })
+            // The message names the call or the operation; what stands on the user's line only led there.
+            .or_else(|| {
+                api_point.and(api).filter(|api| named.as_deref() != Some(&*call_name(api))).map(quoted)
+            }),
         call_text: call.map(|call| call.call),
         log_line: Some(frame.log_line),
         evidence: vec![id],
@@ -133,9 +168,21 @@ fn is_inside(case: &Case, id: EvidenceId, block: &Event, traceback: &Traceback) 
 
 /// The innermost frame of the user's own code; failing that, of an application above the framework.
 fn user_frame<'a>(innermost_first: impl Iterator<Item = &'a PyFrame> + Clone) -> Option<&'a PyFrame> {
-    let nearest =
-        |distance: u8| innermost_first.clone().find(|frame| distance_from_user(&frame.file) <= distance);
+    let nearest = |distance: u8| {
+        let near = move |frame: &&PyFrame| distance_from_user(&frame.file) <= distance;
+        // A wrapper that hands its arguments on is nobody's place, as long as its caller is known.
+        innermost_first
+            .clone()
+            .filter(near)
+            .find(|frame| !hands_on(frame))
+            .or_else(|| innermost_first.clone().find(near))
+    };
     nearest(0).or_else(|| nearest(1))
+}
+
+/// `return fun(*args, **kwargs)`, as decorators do.
+fn hands_on(frame: &PyFrame) -> bool {
+    frame.source.as_deref().is_some_and(|source| source.contains("(*args"))
 }
 
 /// Whether a file is the user's own: no package, no library of the language.
@@ -152,6 +199,10 @@ fn distance_from_user(file: &str) -> u8 {
         && !file.starts_with("<stdin")
         && !file.contains("cell")
     {
+        return 2;
+    }
+    // Code that the compiler of PyTorch wrote into its cache.
+    if file.contains("torchinductor") {
         return 2;
     }
     let installed = ["site-packages/", "dist-packages/"]
@@ -194,6 +245,32 @@ fn distance_from_user(file: &str) -> u8 {
     }
 }
 
+/// The frame that `frame` called.
+fn called_from<'a>(event: &'a Event, frame: &PyFrame) -> Option<&'a PyFrame> {
+    let Data::Traceback(traceback) = &event.data else { return None };
+    let at = traceback.frames.iter().position(|other| other.log_line == frame.log_line)?;
+    traceback.frames.get(at + 1)
+}
+
+/// `print(x)`, `float(y)`, not `x.item()`.
+fn is_builtin(call: &str) -> bool {
+    ["print", "str", "repr", "format", "bool", "int", "float"]
+        .iter()
+        .any(|name| call.strip_prefix(name).is_some_and(|rest| rest.starts_with('(')))
+}
+
+/// The name of the first call on a frame's line in order of evaluation.
+fn first_call(frame: &PyFrame) -> Option<String> {
+    let text = frame.marked.as_deref().or(frame.source.as_deref())?;
+    crate::tables::first_call(text).or_else(|| plain_call(frame))
+}
+
+/// An operation in words stands in quotes: `"synchronize CUDA stream"`.
+fn quoted(api: &str) -> String {
+    let name = call_name(api);
+    if name.contains(' ') { format!("\"{name}\"") } else { name }
+}
+
 /// The call on a frame's source line that notices earlier errors.
 fn sync_of(frame: &PyFrame) -> Option<SyncCall> {
     sync_in_source(frame.source.as_deref()?, frame.marked.as_deref())
@@ -233,7 +310,8 @@ fn enqueues(frame: &PyFrame) -> bool {
 /// The name of the marked call where it is none that waits.
 fn plain_call(frame: &PyFrame) -> Option<String> {
     let text = frame.marked.as_deref().or(frame.source.as_deref())?.trim();
-    let head = text.split_once('(')?.0;
+    // `raise CudaAPIError(…)` makes an exception and calls nothing.
+    let head = text.split_once('(').filter(|(head, _)| !head.starts_with("raise "))?.0;
     let name = head.rsplit(['.', ' ', '=', '(', '[']).next()?.trim();
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     is_name.then(|| name.to_owned())
@@ -264,7 +342,7 @@ fn from_status(case: &Case, root: &Failure) -> Option<Notice> {
         statuses(case, root).find(|(_, _, status)| status.reported_from.is_some() || status.api.is_some())?;
     let place = status.reported_from.clone().unwrap_or_default();
     let Place { file, line, function } = place;
-    let sync = status.api.as_deref().and_then(sync_why);
+    let sync = status.api.as_deref().and_then(noticing);
     Some(Notice {
         rank: event.origin.rank,
         file: Some(file).filter(|file| !file.is_empty()),
@@ -272,40 +350,37 @@ fn from_status(case: &Case, root: &Failure) -> Option<Notice> {
         function,
         call: status.api.as_deref().map(call_name),
         is_sync_point: match (sync, status.api.as_deref()) {
-            (Some(_), _) => Some(true),
+            (Some(point), _) => Some(point.waits),
             (None, Some(api)) => is_launch(api).then_some(false),
             (None, None) => None,
         },
-        sync_why: sync,
+        sync_why: sync.map(|point| point.why),
         evidence: vec![id],
         ..Notice::default()
     })
 }
 
-/// Why a call or operation notices earlier errors: by the table, else by the word for waiting, copying, freeing or asking
-/// in a phrase such as "polling for event status".
-fn sync_why(api: &str) -> Option<&'static str> {
+/// Why a call or an operation notices earlier errors, and whether it waits: by the table, else by the word for waiting,
+/// copying, freeing or asking in a phrase such as "polling for event status".
+fn noticing(api: &str) -> Option<SyncPoint> {
     if let Some(point) = sync_point(api) {
-        return Some(point.why);
+        return Some(*point);
     }
     let lower = api.to_ascii_lowercase();
-    let words = [
-        "synchron",
-        "event",
-        "memcpy",
-        "copy",
-        "to_device",
-        "free",
-        "alloc",
-        "destroy",
-        "unload",
-        "query",
-        "polling",
+    let rows: [(&[&str], &str); 4] = [
+        (&["synchron"], "waits for earlier work of the GPU"),
+        (&["memcpy", "copy", "to_device"], "copies after earlier work of the GPU, and returns its error"),
+        (
+            &["free", "alloc", "destroy", "unload"],
+            "allocates, frees or unloads, and returns the error of earlier work",
+        ),
+        (&["event", "query", "polling"], "asks for the state of earlier work, and returns its error"),
     ];
-    words
-        .iter()
-        .any(|word| lower.contains(word))
-        .then_some("waits for, copies after or asks about earlier work of the GPU")
+    rows.iter().find(|(words, _)| words.iter().any(|word| lower.contains(word))).map(|(_, why)| SyncPoint {
+        name: "",
+        why,
+        waits: true,
+    })
 }
 
 /// Whether a call of the runtime or the driver starts a kernel.
@@ -427,7 +502,7 @@ fn at_once(class: FailureClass) -> Option<bool> {
 
 /// Whether the failing run had launch blocking on: its own input says so, or one that tells of settings only. A rerun
 /// with launch blocking says nothing about the run before it.
-fn blocking_is_on(case: &Case, root: &Failure) -> bool {
+pub(in crate::verdict) fn blocking_is_on(case: &Case, root: &Failure) -> bool {
     let has_stack = |input| {
         case.events().any(|(_, event)| event.span.input == input && matches!(event.data, Data::Traceback(_)))
     };
