@@ -6,7 +6,6 @@
 use super::facts::Facts;
 use super::recipe::{Origin, Plan, Program, Recipe, Size, Value};
 use crate::error::Result;
-use crate::read::event::{Data, GraphMention};
 
 /// 64 MiB of float32: the allocator gives blocks of 20 MiB and more back to the driver whole.
 const SIZE: u64 = 4096;
@@ -18,8 +17,6 @@ const LEAST: u64 = 2304;
 pub(super) fn plan(facts: &Facts<'_>) -> Result<Plan> {
     let why = "no input prints what was captured; large enough that its memory goes back to the driver (--set size=…)";
     let (size, from) = facts.size("size", None, (SIZE, why))?;
-    let is_replay = |data: &Data| matches!(data, Data::Graph(GraphMention::Replay)).then_some(());
-    let replays = facts.case.pick(is_replay).next().is_some();
     let labels = ["the input is kept", "the input is freed before the replay"].map(str::to_owned);
     let shows = "a captured CUDA graph reads an input that was freed before the replay".to_owned();
     let mut recipe = Recipe::two_sided(shows, facts.expect(), Program::Graph, labels);
@@ -36,11 +33,7 @@ pub(super) fn plan(facts: &Facts<'_>) -> Result<Plan> {
             "freed",
             "the graph's input",
             Origin::Assumed,
-            if replays {
-                "the log shows a failed replay; a freed input is its commonest cause"
-            } else {
-                "no input shows a graph; the kind was chosen by hand"
-            },
+            "a freed input is the commonest cause of a failed replay",
         ),
     ];
     recipe.notes.push(

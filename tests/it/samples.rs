@@ -289,10 +289,10 @@ fn a_trace_counts_for_the_process_and_the_kernel_that_it_fits() {
     let elsewhere = "samples/cuda-gather/run.log";
     assert_eq!(overflow(&[elsewhere]), None);
     assert_eq!(overflow(&[elsewhere, WRAP_TRACE]).as_deref(), Some("suspected"));
-    // A kernel whose traced launch fits is no support for a shape of the log.
+    // A kernel that fits speaks against a shape of the log.
     let fixed =
         "samples/tritonparse-int32-fixed/dedicated_log_triton_trace_user_rank_none_pid_511_.ndjson.gz";
-    assert_eq!(overflow(&[WRAP_LOG, fixed]).as_deref(), Some("suspected"));
+    assert_eq!(overflow(&[WRAP_LOG, fixed]).as_deref(), Some("undecided"));
     assert_eq!(overflow(&[elsewhere, fixed]), None);
     // An error of another class is never a wrapped index.
     assert_eq!(overflow(&["samples/cuda-trap/run.log", WRAP_TRACE]), None);

@@ -25,7 +25,7 @@ pub fn sentence(view: &View<'_>) -> Option<String> {
     let condition = condition.rsplit(": ").next().unwrap_or(condition).trim();
     let bound = bound(condition).filter(|_| condition.len() <= QUOTED_BYTES)?;
     let mut text = format!(
-        "an index or label lies outside its table: `{condition}` does not hold, so the table has {} entries",
+        "an index or label lies outside its table: `{condition}` does not hold, so the first index outside is {}",
         grouped(u128::from(bound))
     );
     if let Some(kernel) = generated(view) {
@@ -36,10 +36,11 @@ pub fn sentence(view: &View<'_>) -> Option<String> {
     Some(text)
 }
 
-/// The number behind the last `<` of a condition.
+/// The first value past the last `<` or `<=` of a condition.
 fn bound(condition: &str) -> Option<u64> {
     let (_, last) = condition.rsplit_once('<')?;
-    last.trim_start_matches('=').trim().parse().ok().filter(|bound| *bound > 1)
+    let (last, past) = last.strip_prefix('=').map_or((last, 0), |last| (last, 1));
+    last.trim().parse::<u64>().ok()?.checked_add(past).filter(|bound| *bound > 1)
 }
 
 /// The generated kernel in whose launch the traceback ends: `triton_red_fused_embedding_0.run(…)`.
@@ -66,7 +67,7 @@ mod tests {
     #[test]
     fn a_number_behind_the_last_less_than_is_a_bound() {
         assert_eq!(bound("0 <= tmp4 < 32000"), Some(32_000));
-        assert_eq!(bound("tmp4 <= 511"), Some(511));
+        assert_eq!(bound("tmp4 <= 511"), Some(512));
         for none in ["srcIndex < srcSelectDimSize", "index >= -sizes[i]", "x < 1", "t >= 0"] {
             assert_eq!(bound(none), None, "{none}");
         }
