@@ -207,9 +207,16 @@ fn overflow_arithmetic(verdict: &Verdict) -> Option<Check> {
     let open = verdict.hypotheses.iter().find(|hypothesis| {
         hypothesis.cause == Some(CauseKind::Int32Overflow) && hypothesis.certainty == Certainty::Undecided
     });
+    // What the fault address shows agrees with it: that ties it to the launch.
+    let explains = |shape: &ShapeRow| {
+        verdict.hypotheses.iter().any(|hypothesis| {
+            hypothesis.cause == Some(CauseKind::Int32Overflow)
+                && hypothesis.supports.contains(&shape.evidence)
+        })
+    };
     let (status, reading) = match (shape.overflows(), open) {
         (true, Some(open)) => (CheckStatus::Unknown, open.summary.clone()),
-        (true, None) if shape.likelihood == Likelihood::Mentioned => {
+        (true, None) if shape.likelihood == Likelihood::Mentioned && !explains(shape) => {
             (CheckStatus::Unknown, untied_words(shape))
         }
         (true, None) => (CheckStatus::Holds, shape_words(shape)),

@@ -72,7 +72,10 @@ pub fn steps(case: &Case, verdict: &Verdict) -> Vec<Next> {
         }
         FailureClass::IllegalAddress | FailureClass::MisalignedAddress | FailureClass::LaunchFailure => {
             let mut steps: Vec<Next> =
-                (verdict.class == FailureClass::MisalignedAddress).then(alignment).into_iter().collect();
+                (verdict.class == FailureClass::MisalignedAddress && framework::framework(case) == Framework::PyTorch)
+                    .then(alignment)
+                    .into_iter()
+                    .collect();
             if verdict.places.fault.as_ref().is_some_and(|fault| fault.kernel.is_some()) {
                 // The kernel is known already: what would only name it is left out.
                 steps.extend(compiled_kernel(case, verdict));
