@@ -62,6 +62,8 @@ pub fn add_text(mut reading: Reading, input: InputId, bytes: &[u8]) -> Reading {
 
 /// Sections that people quote without the page's head.
 const QUOTED_SECTIONS: [&str; 3] = ["Remapped Rows", "ECC Errors", "Retired Pages"];
+/// Larger texts are logs of jobs, in which nobody quotes a page; looking for the names costs a pass through the text each.
+const EXCERPT_BYTES: usize = 16 << 20;
 /// Quoted sections that are read.
 const SECTION_LIMIT: usize = 32;
 
@@ -69,6 +71,9 @@ const SECTION_LIMIT: usize = 32;
 #[must_use]
 pub fn excerpts(input: InputId, bytes: &[u8]) -> Vec<Event> {
     let mut found = Vec::new();
+    if bytes.len() > EXCERPT_BYTES {
+        return found;
+    }
     let starts = QUOTED_SECTIONS.iter().flat_map(|name| memchr::memmem::find_iter(bytes, name.as_bytes()));
     for at in starts.take(SECTION_LIMIT) {
         let start = memchr::memrchr(b'\n', bytes.get(..at).unwrap_or_default()).map_or(0, |end| end + 1);

@@ -18,6 +18,9 @@ static WIDE: Pattern = Pattern::new(
     r#"['"][a-z]\d?numel['"]\s*:\s*['"]i64['"]|\btl\.program_id\(\s*(?:axis\s*=\s*)?\d\s*\)\.(?:to\(\s*tl\.int64|cast\(\s*tl\.int64)"#,
 );
 
+/// Bytes that are searched: kernels are printed when they are compiled, which is early.
+const SEARCHED_BYTES: usize = 64 << 20;
+
 /// Fills in the line of the first such sign.
 pub fn mark(bytes: &[u8], events: &mut [Event]) {
     let mut large: Vec<_> = events
@@ -30,7 +33,7 @@ pub fn mark(bytes: &[u8], events: &mut [Event]) {
     if large.is_empty() {
         return;
     }
-    let line = first(bytes);
+    let line = first(bytes.get(..SEARCHED_BYTES).unwrap_or(bytes));
     for shape in &mut large {
         shape.wide = line;
     }
