@@ -13,6 +13,7 @@ use super::super::cause::port::{self, BrokenPort};
 use super::super::failure::Certainty;
 use super::Next;
 use super::framework::{Framework, framework};
+use super::program::on_host;
 
 /// The steps.
 pub(super) fn steps(case: &Case, verdict: &Verdict, program: &[String]) -> Vec<Next> {
@@ -91,10 +92,12 @@ fn registers(topic: NcclTopic, message: &str) -> bool {
             && lower.contains("cannot allocate memory")
 }
 
-/// A command on that host, where one is known.
+/// A command on that host; here, where none is known.
 fn on(host: &str, words: &[&str]) -> Option<Vec<String>> {
-    let remote = (!host.is_empty()).then_some(["ssh", host]).into_iter().flatten();
-    Some(remote.chain(words.iter().copied()).map(str::to_owned).collect())
+    if host.is_empty() {
+        return Some(words.iter().map(|word| (*word).to_owned()).collect());
+    }
+    on_host(host, words)
 }
 
 fn port_state(host: &str, device: &str, port: &str) -> Next {
@@ -224,7 +227,7 @@ mod tests {
     #[test]
     fn a_command_for_another_host_goes_there() {
         let words = on("gpu-12", &["ibstat", "mlx5_3", "1"]).unwrap();
-        assert_eq!(words, ["ssh", "gpu-12", "ibstat", "mlx5_3", "1"]);
+        assert_eq!(words, ["ssh", "--", "gpu-12", "ibstat", "mlx5_3", "1"]);
         assert_eq!(on("", &["ibstat"]).unwrap(), ["ibstat"]);
     }
 }

@@ -12,6 +12,7 @@ use super::super::Verdict;
 use super::super::failure::Failure;
 use super::Next;
 use super::framework::is_windows;
+use super::program::on_host;
 
 /// What gdb is told.
 const GDB: [&str; 7] = ["gdb", "-batch", "-ex", "run", "-ex", "bt", "--args"];
@@ -57,10 +58,11 @@ fn core_of_actor(case: &Case, verdict: &Verdict) -> Option<Next> {
     let (host, pid) = (root.host.as_deref()?, root.pid?);
     let is_actor =
         case.events().any(|(id, event)| root.evidence.contains(&id) && event.origin.process.is_some());
+    let command = on_host(host, &["coredumpctl", "info", &pid.to_string()])?;
     is_actor.then(|| Next {
         id: "core-file",
         title: "Look for the core file of the process that died, on its own node",
-        command: Some(["ssh", host, "coredumpctl", "info", &pid.to_string()].map(str::to_owned).to_vec()),
+        command: Some(command),
         cost: "none; where no systemd keeps core files, see /proc/sys/kernel/core_pattern and ulimit -c there",
         why: "its native stack names the library and function; a debugger before the job's own command would not reach a worker of another node",
     })

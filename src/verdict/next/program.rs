@@ -14,6 +14,18 @@ pub(super) fn program(case: &Case) -> Vec<String> {
     own_command(case).unwrap_or_else(|| vec![YOUR_COMMAND.to_owned()])
 }
 
+/// A command on another host; none where the log's word for the host is no host name. `ssh` takes a word that begins with a dash as
+/// an option, and its options start programs; it hands the rest to a shell there, so that no word may hold a shell's signs.
+pub(super) fn on_host(host: &str, words: &[&str]) -> Option<Vec<String>> {
+    let plain = |word: &str, more: &[char]| {
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(&c))
+    };
+    let is_host =
+        plain(host, &['.', '-', '_']) && host.starts_with(|first: char| first.is_ascii_alphanumeric());
+    (is_host && words.iter().all(|word| plain(word, &['.', '-', '_'])))
+        .then(|| ["ssh", "--", host].iter().chain(words).map(|word| (*word).to_owned()).collect())
+}
+
 /// The user's own command, without tools and settings before it; none where the input holds no command line.
 #[must_use]
 pub fn own_command(case: &Case) -> Option<Vec<String>> {
@@ -71,5 +83,21 @@ fn joined_script(words: &[String]) -> Vec<String> {
             vec![shell.clone(), flag.clone(), script.join(" ")]
         }
         _ => words.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::on_host;
+
+    #[test]
+    fn a_word_that_is_no_host_reaches_no_ssh() {
+        let words = |host| on_host(host, &["ibstat", "mlx5_3", "1"]);
+        let shown = words("gpu-12").map(|words| words.join(" "));
+        assert_eq!(shown.as_deref(), Some("ssh -- gpu-12 ibstat mlx5_3 1"));
+        for host in ["", "-oProxyCommand=x", "-v", "a b", "a;b", "$(x)", "a\nb", "user@host"] {
+            assert_eq!(words(host), None, "{host}");
+        }
+        assert_eq!(on_host("gpu-12", &["cat", "x;y"]), None);
     }
 }
