@@ -236,9 +236,6 @@ pub fn refused(_: &LaunchRefused) -> Claim {
         .cause(Some(CauseKind::LaunchLimit))
 }
 
-/// The page that a null pointer with a small offset is in; the driver names pages.
-const NULL_PAGE_BYTES: u64 = 4_096;
-
 /// An Xid.
 pub fn xid(xid: &Xid) -> Option<Claim> {
     // Aftermath that names its own root counts as that one.
@@ -254,10 +251,7 @@ pub fn xid(xid: &Xid) -> Option<Claim> {
                 ));
             }
         },
-        31 => {
-            let null = xid.address.is_some_and(|address| address < NULL_PAGE_BYTES);
-            (FailureClass::IllegalAddress, Weight::Exit, null.then_some(CauseKind::NullPointer))
-        }
+        31 => (FailureClass::IllegalAddress, Weight::Exit, None),
         43 if xid.xid == 43 => {
             let why = "the driver stopped a channel of the program; what went wrong is not in this line";
             return Some(notice(43, FailureClass::LaunchFailure, why));
