@@ -73,8 +73,8 @@ pub struct Verdict {
     pub mitigations: Vec<Mitigation>,
     /// Why the class is only suspected, where something speaks against it.
     pub doubt: Option<String>,
-    /// What the input lacks, where that is why nothing is decided: a phrase, or a sentence of its own with its full stop.
-    pub gap: Option<String>,
+    /// What the input lacks, where that is why nothing is decided.
+    pub gap: Option<Gap>,
     /// What was left out of the failures.
     pub notes: Vec<Note>,
     /// Kernel lines that nothing ties to the failure.
@@ -102,6 +102,15 @@ impl Verdict {
             .iter()
             .find(|hypothesis| hypothesis.cause.is_some() && hypothesis.certainty > Certainty::Undecided)
     }
+}
+
+/// What an input lacks for a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gap {
+    /// A phrase behind the class's.
+    Missing(String),
+    /// Whole sentences in place of the verdict's: the input shows something else than a failure.
+    NoFailure(String),
 }
 
 /// Judges a case.
@@ -247,13 +256,12 @@ fn doubt(case: &Case, failures: &[Failure]) -> Option<String> {
 }
 
 /// Why nothing is decided, where the input itself shows what it lacks.
-fn gap(case: &Case, failures: &[Failure]) -> Option<String> {
+fn gap(case: &Case, failures: &[Failure]) -> Option<Gap> {
     let root = failures.first().filter(|root| root.class == FailureClass::Undecided)?;
     match &case.get(*root.evidence.first()?)?.fact {
         Fact::Event(event) => match &event.data {
-            Data::Traceback(_) | Data::Advice(_) => Some(root.why.clone()),
-            Data::PeerLost(_) => Some(root.why.clone()),
-            Data::StackDump(_) => stacks::sentence(case),
+            Data::Traceback(_) | Data::Advice(_) | Data::PeerLost(_) => Some(Gap::Missing(root.why.clone())),
+            Data::StackDump(_) => stacks::sentence(case).map(Gap::NoFailure),
             _ => None,
         },
         Fact::Derived(_) => None,

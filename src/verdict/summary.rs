@@ -10,10 +10,10 @@ use crate::read::event::{Data, Messenger};
 use crate::tables::cause::CauseKind;
 use crate::tables::class::FailureClass;
 
-use super::Verdict;
 use super::failure::{Certainty, Failure, Role, Weight};
 use super::places::{Fault, Notice};
 use super::roles::messenger_name;
+use super::{Gap, Verdict};
 
 /// What a class is called in a sentence.
 #[must_use]
@@ -73,8 +73,8 @@ pub fn sentence(verdict: &Verdict) -> String {
     if verdict.class == FailureClass::None && !verdict.notes.is_empty() {
         return "No failure in the input: the program handled an error and went on.".to_owned();
     }
-    if let Some(stacks) = verdict.gap.as_ref().filter(|gap| gap.ends_with('.')) {
-        return stacks.clone();
+    if let Some(Gap::NoFailure(shown)) = &verdict.gap {
+        return shown.clone();
     }
     let mut text = String::new();
     if let Some(rank) = verdict.root_rank
@@ -90,8 +90,8 @@ pub fn sentence(verdict: &Verdict) -> String {
         let _ = write!(text, "Rank {rank} {first}: ");
     }
     push_capital(&mut text, root_phrase(verdict.class, verdict.failures.first()));
-    if let Some(gap) = &verdict.gap {
-        let _ = write!(text, ": {gap}");
+    if let Some(Gap::Missing(what)) = &verdict.gap {
+        let _ = write!(text, ": {what}");
     }
     if let Some(root) = verdict.failures.first().filter(|root| root.class == FailureClass::PythonError)
         && !root.why.starts_with(class_phrase(FailureClass::PythonError))
