@@ -59,7 +59,7 @@ fn core_of_actor(case: &Case, verdict: &Verdict) -> Option<Next> {
     let is_actor =
         case.events().any(|(id, event)| root.evidence.contains(&id) && event.origin.process.is_some());
     let command = on_host(host, &["coredumpctl", "info", &pid.to_string()])?;
-    is_actor.then(|| Next {
+    is_actor.then_some(Next {
         id: "core-file",
         title: "Look for the core file of the process that died, on its own node",
         command: Some(command),
